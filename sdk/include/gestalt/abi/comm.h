@@ -1,0 +1,37 @@
+/* Gestalt plugin ABI, version 1: component kind "comm/1": groups of ranks and collectives.
+ * Calls on one group are made in the same order by all its ranks. Views are contiguous. */
+#pragma once
+
+#include "gestalt/abi/plugin.h"
+
+#define GESTALT_REDUCE_SUM 0
+#define GESTALT_REDUCE_MAX 1
+#define GESTALT_REDUCE_MIN 2
+
+typedef struct gestalt_comm_1 {
+  uint64_t struct_size;
+  /* [setup] This process's rank and the number of ranks. */
+  gestalt_status* (*world)(void* self, int64_t* rank, int64_t* size) GESTALT_NOEXCEPT;
+  /* [setup] A group of world ranks in the given order; called by every rank of the world. *group is NULL at ranks
+   * outside. */
+  gestalt_status* (*group_open)(void* self, const int64_t* ranks, uint64_t num, void** group) GESTALT_NOEXCEPT;
+  void (*group_close)(void* self, void* group) GESTALT_NOEXCEPT;
+  /* [run] All of these only enqueue on `stream`. in and out may be the same view for all_reduce and broadcast. */
+  gestalt_status* (*all_reduce)(void* self, void* group, const gestalt_view* in, const gestalt_view* out, int32_t op,
+                                void* stream) GESTALT_NOEXCEPT;
+  gestalt_status* (*all_gather)(void* self, void* group, const gestalt_view* in, const gestalt_view* out,
+                                void* stream) GESTALT_NOEXCEPT;
+  gestalt_status* (*reduce_scatter)(void* self, void* group, const gestalt_view* in, const gestalt_view* out, int32_t op,
+                                    void* stream) GESTALT_NOEXCEPT;
+  /* counts: elements to and from each rank of the group. */
+  gestalt_status* (*all_to_all)(void* self, void* group, const gestalt_view* in, const int64_t* send_counts,
+                                const gestalt_view* out, const int64_t* recv_counts, void* stream) GESTALT_NOEXCEPT;
+  gestalt_status* (*broadcast)(void* self, void* group, const gestalt_view* in, const gestalt_view* out, int64_t root,
+                               void* stream) GESTALT_NOEXCEPT;
+  gestalt_status* (*send)(void* self, void* group, const gestalt_view* in, int64_t to, void* stream) GESTALT_NOEXCEPT;
+  gestalt_status* (*recv)(void* self, void* group, const gestalt_view* out, int64_t from, void* stream) GESTALT_NOEXCEPT;
+  gestalt_status* (*batch)(void* self, int32_t begin) GESTALT_NOEXCEPT; /* [run] 1 opens, 0 closes a set of sends and receives */
+  gestalt_status* (*barrier)(void* self, void* group) GESTALT_NOEXCEPT; /* [run] the host waits */
+  gestalt_status* (*progress)(void* self) GESTALT_NOEXCEPT;             /* [any] reports asynchronous errors */
+  void (*abort)(void* self) GESTALT_NOEXCEPT;                          /* [any] every pending call returns with an error */
+} gestalt_comm_1;

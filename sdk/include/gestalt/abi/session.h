@@ -1,0 +1,67 @@
+/* Gestalt plugin ABI, version 1: component kind "task/1", a verb of the launcher, and "gestalt.session/1", what a task
+ * does its work with. A task runs on one thread; every function is called on that thread. */
+#pragma once
+
+#include "gestalt/abi/optimizer.h"
+#include "gestalt/abi/tokenizer.h"
+#include "gestalt/abi/tracker.h"
+
+typedef struct gestalt_session gestalt_session;
+
+/* Result of one training step or evaluation. */
+typedef struct gestalt_step_result {
+  uint64_t struct_size;
+  int64_t step;      /* number of updates done, this one included */
+  double loss;       /* sum of token losses / sum of token weights of the global batch, nats */
+  double weight;     /* sum of token weights */
+  double grad_norm;  /* before clipping; 0 for an evaluation */
+  double lr;
+  int64_t skipped;   /* 1: the update was skipped because loss or gradient was not finite */
+  int64_t num_tokens;
+  double data_seconds, step_seconds;
+} gestalt_step_result;
+
+typedef struct gestalt_session_api {
+  uint64_t struct_size;
+  /* The final value of a configuration key ("train.steps"); NOT_FOUND when neither set nor defaulted. Borrowed. */
+  gestalt_status* (*config)(gestalt_session* s, gestalt_str key, gestalt_attr* out) GESTALT_NOEXCEPT;
+  /* Builds the model of [model] and gives it values: from `load_from` (a checkpoint folder) or, if empty, by
+   * initialisation. Programs are recorded and bound on first use. */
+  gestalt_status* (*open_model)(gestalt_session* s, gestalt_str load_from) GESTALT_NOEXCEPT;
+  gestalt_status* (*open_data)(gestalt_session* s) GESTALT_NOEXCEPT;      /* [tokenizer] and [data] */
+  gestalt_status* (*open_optimizer)(gestalt_session* s) GESTALT_NOEXCEPT; /* after open_model and open_data */
+  int64_t (*num_parameters)(gestalt_session* s) GESTALT_NOEXCEPT;        /* logical, tied once */
+  int64_t (*num_samples)(gestalt_session* s, gestalt_str split) GESTALT_NOEXCEPT; /* 0: no such split, -1: unlimited */
+  /* One update on the next global batch. */
+  gestalt_status* (*train_step)(gestalt_session* s, gestalt_step_result* out) GESTALT_NOEXCEPT;
+  /* Loss over samples [first, first + num) of a split; num -1: all. */
+  gestalt_status* (*evaluate)(gestalt_session* s, gestalt_str split, int64_t first, int64_t num,
+                              gestalt_step_result* out) GESTALT_NOEXCEPT;
+  /* Bytes of text that the split's trained tokens stand for, for bits per byte; -1: unknown. */
+  int64_t (*bytes_of_text)(gestalt_session* s, gestalt_str split) GESTALT_NOEXCEPT;
+  /* Logits f32 [num_ids, vocabulary] of one sequence, row major, into `logits` (room for `room` floats); *vocab is
+   * written first, so room 0 asks for it. */
+  gestalt_status* (*logits)(gestalt_session* s, const int32_t* ids, uint64_t num_ids, float* logits, uint64_t room,
+                            int64_t* vocab) GESTALT_NOEXCEPT;
+  gestalt_status* (*tokenizer)(gestalt_session* s, const gestalt_tokenizer_1** table, void** self) GESTALT_NOEXCEPT;
+  /* Writes a checkpoint of the state after the last update under the run's folder; *path is borrowed until the next. */
+  gestalt_status* (*save)(gestalt_session* s, gestalt_str* path) GESTALT_NOEXCEPT;
+  gestalt_status* (*metrics)(gestalt_session* s, int64_t step, const gestalt_metric* m, uint64_t num) GESTALT_NOEXCEPT;
+  /* Text for the user on standard output; with --json a task prints exactly one JSON object. */
+  void (*print)(gestalt_session* s, gestalt_str text) GESTALT_NOEXCEPT;
+  /* Arguments of the command line that belong to the task, as given: "--prompt", "In the beginning". */
+  uint64_t (*arguments)(gestalt_session* s, const gestalt_str** out) GESTALT_NOEXCEPT;
+  int32_t (*stop_requested)(gestalt_session* s) GESTALT_NOEXCEPT; /* 1: SIGTERM or SIGINT arrived; 2: SIGUSR1: save */
+  void (*output_folder)(gestalt_session* s, gestalt_str* out) GESTALT_NOEXCEPT; /* [run] output, exists */
+} gestalt_session_api;
+
+struct gestalt_session {
+  const gestalt_session_api* api;
+};
+
+typedef struct gestalt_task_1 {
+  uint64_t struct_size;
+  gestalt_str usage; /* "gestalt train CONFIG [...]": one line for --help */
+  /* NULL: done. INTERRUPTED: stopped after a clean save. */
+  gestalt_status* (*run)(void* self, gestalt_session* session) GESTALT_NOEXCEPT;
+} gestalt_task_1;

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "gestalt/error.hpp"
+
+namespace gestalt {
+
+// Named values: the attributes of an op or the configuration of a component. Borrowed like the array behind it.
+// The forms without a default throw when the name is missing; all throw when the type is another one.
+class Attrs {
+ public:
+  Attrs() = default;
+  Attrs(const gestalt_attr* attrs, uint64_t num) : attrs_(attrs), num_(num) {}
+
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+
+  int64_t i64(std::string_view name) const { return need(name, GESTALT_ATTR_I64).value.i; }
+  int64_t i64(std::string_view name, int64_t otherwise) const { return has(name) ? i64(name) : otherwise; }
+  bool boolean(std::string_view name) const { return need(name, GESTALT_ATTR_BOOL).value.i != 0; }
+  bool boolean(std::string_view name, bool otherwise) const { return has(name) ? boolean(name) : otherwise; }
+  // Takes an integer too.
+  double f64(std::string_view name) const {
+    const gestalt_attr* a = find(name);
+    if (a && a->kind == GESTALT_ATTR_I64) return static_cast<double>(a->value.i);
+    return need(name, GESTALT_ATTR_F64).value.f;
+  }
+  double f64(std::string_view name, double otherwise) const { return has(name) ? f64(name) : otherwise; }
+  std::string_view str(std::string_view name) const { return view_of(need(name, GESTALT_ATTR_STR).value.s); }
+  std::string_view str(std::string_view name, std::string_view otherwise) const {
+    return has(name) ? str(name) : otherwise;
+  }
+
+  std::span<const int64_t> i64_list(std::string_view name) const {
+    return list<int64_t>(need(name, GESTALT_ATTR_I64_LIST));
+  }
+  std::span<const double> f64_list(std::string_view name) const {
+    return list<double>(need(name, GESTALT_ATTR_F64_LIST));
+  }
+  std::span<const gestalt_str> str_list(std::string_view name) const {
+    return list<gestalt_str>(need(name, GESTALT_ATTR_STR_LIST));
+  }
+
+  const gestalt_attr* data() const { return attrs_; }
+  uint64_t size() const { return num_; }
+  const gestalt_attr* begin() const { return attrs_; }
+  const gestalt_attr* end() const { return attrs_ + num_; }
+
+  // NULL when there is none.
+  const gestalt_attr* find(std::string_view name) const {
+    for (uint64_t i = 0; i < num_; ++i)
+      if (view_of(attrs_[i].name) == name) return attrs_ + i;
+    return nullptr;
+  }
+
+ private:
+  const gestalt_attr& need(std::string_view name, uint64_t kind) const {
+    static constexpr const char* kKinds[] = {"nothing", "i64", "f64", "str", "bool", "i64[]", "f64[]", "str[]"};
+    const gestalt_attr* a = find(name);
+    if (a && a->kind == kind) return *a;
+    const char* got = !a ? "nothing" : a->kind < 8 ? kKinds[a->kind] : "an unknown kind";
+    throw InvalidArgument("[" + std::string(name) + "] got " + got + ", expected " + kKinds[kind]);
+  }
+  template <class T>
+  static std::span<const T> list(const gestalt_attr& a) {
+    return {static_cast<const T*>(a.value.list.data), static_cast<size_t>(a.value.list.size)};
+  }
+
+  const gestalt_attr* attrs_ = nullptr;
+  uint64_t num_ = 0;
+};
+
+// One attribute to pass on, as in {"eps", 1e-5}. Borrows strings and lists.
+struct Attr : gestalt_attr {
+  Attr(std::string_view name, int64_t i) : gestalt_attr{str_of(name), GESTALT_ATTR_I64, {.i = i}} {}
+  Attr(std::string_view name, int i) : Attr(name, int64_t{i}) {}
+  Attr(std::string_view name, double f) : gestalt_attr{str_of(name), GESTALT_ATTR_F64, {.f = f}} {}
+  Attr(std::string_view name, bool b) : gestalt_attr{str_of(name), GESTALT_ATTR_BOOL, {.i = b}} {}
+  Attr(std::string_view name, std::string_view s) : gestalt_attr{str_of(name), GESTALT_ATTR_STR, {.s = str_of(s)}} {}
+  Attr(std::string_view name, const char* s) : Attr(name, std::string_view(s)) {}
+  Attr(std::string_view name, std::span<const int64_t> list)
+      : gestalt_attr{str_of(name), GESTALT_ATTR_I64_LIST, {.list = {list.data(), list.size()}}} {}
+  explicit Attr(const gestalt_attr& a) : gestalt_attr(a) {}
+};
+
+}  // namespace gestalt

@@ -2,18 +2,18 @@
 #   bash launcher/install_deps.sh [--with-tests]
 # Only what dpkg does not know as installed is asked of apt, so a second run touches nothing and needs no network.
 
-# What a build and the quickstart need.
+# What a build and the quickstart need. Catch2 is here because configuring looks for it; no test is built.
 gestalt_packages_required=(
   g++ cmake ninja-build ccache
   libboost1.81-dev libboost-filesystem1.81-dev libboost-program-options1.81-dev
   libtomlplusplus-dev libspdlog-dev libssl-dev nlohmann-json3-dev libsimdjson-dev libhdf5-dev
-  bible-kjv
+  catch2 bible-kjv
 )
 
-# What the test suite needs on top: a second compiler, its sanitizers and OpenMP, the test and benchmark libraries,
+# What the test suite needs on top: a second compiler, its sanitizers and OpenMP, the benchmark library,
 # git for the checks that read the list of tracked files.
 gestalt_packages_tests=(
-  clang libclang-rt-14-dev libomp-dev catch2 libbenchmark-dev git
+  clang libclang-rt-14-dev libomp-dev libbenchmark-dev git
 )
 
 # gestalt_missing_packages NAME...: prints those that are not installed.

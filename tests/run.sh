@@ -64,7 +64,7 @@ build_release() {
   cmake --preset release || return 1
   if [ "$fresh" -eq 1 ] && [ "$CI" -eq 1 ]; then
     local begin=$SECONDS
-    CCACHE_RECACHE=1 bash tests/build_product.sh "$BUILD" || return 1
+    CCACHE_RECACHE=1 bash launcher/build_product.sh "$BUILD" || return 1
     echo $((SECONDS - begin)) >"$LOGS/clean_build_seconds"
   fi
   cmake --build "$BUILD" -j "$JOBS"

@@ -11,7 +11,7 @@ elif [ "$ALL" -eq 1 ]; then
   trap 'rm -rf "$folder"' EXIT
   cmake --preset release -B "$folder" >"$LOGS/build_time.log" 2>&1
   begin=$SECONDS
-  CCACHE_DISABLE=1 bash tests/build_product.sh "$folder" >>"$LOGS/build_time.log" 2>&1 || {
+  CCACHE_DISABLE=1 bash launcher/build_product.sh "$folder" >>"$LOGS/build_time.log" 2>&1 || {
     echo "FAIL build_time the clean build failed (log: $LOGS/build_time.log)"
     exit 0
   }

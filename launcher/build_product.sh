@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds what a user runs, without the tests: bash tests/build_product.sh BUILD_FOLDER [more ninja targets]
+# Builds what a user runs, without the tests: bash launcher/build_product.sh BUILD_FOLDER [more ninja targets]
 set -eu
 build=$1
 shift

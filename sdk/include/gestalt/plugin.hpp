@@ -43,8 +43,18 @@ inline gestalt_status* plugin_main(const gestalt_host* host, const gestalt_plugi
 
 }  // namespace gestalt::detail
 
+// gestalt_add_plugin() gives the id too, so that the build and the binary cannot disagree.
+#ifdef GESTALT_PLUGIN_ID
+#define GESTALT_CHECK_ID(id)                                                                                       \
+  static_assert(std::string_view(id) == GESTALT_PLUGIN_ID, "GESTALT_PLUGIN and gestalt_add_plugin name different " \
+                                                           "ids");
+#else
+#define GESTALT_CHECK_ID(id)
+#endif
+
 // shutdown: void() noexcept, called before the launcher's main returns; or nullptr.
 #define GESTALT_PLUGIN_WITH_SHUTDOWN(id, version, shutdown)                                               \
+  GESTALT_CHECK_ID(id)                                                                                    \
   extern "C" __attribute__((visibility("default"))) gestalt_status* gestalt_plugin_main_v1(               \
       const gestalt_host* host, const gestalt_plugin** out) noexcept;                                     \
   gestalt_status* gestalt_plugin_main_v1(const gestalt_host* host, const gestalt_plugin** out) noexcept { \

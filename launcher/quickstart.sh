@@ -13,7 +13,7 @@ set -eu -o pipefail
 export LC_ALL=C
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-text= minutes=3 output=$repo/runs/quickstart
+text="" minutes=3 output=$repo/runs/quickstart
 while [ $# -gt 0 ]; do
   case "$1" in
     --text | --minutes | --output)

@@ -1,7 +1,7 @@
 # How a block reports; sourced by the blocks. run.sh gives REPO, BUILD, LOGS, JOBS, FILTER, and CI and ALL as 0 or 1.
 
 set -u -o pipefail
-cd "$REPO"
+cd "$REPO" || exit 1
 
 # wanted NAME: whether the filter lets this test run.
 wanted() { [ -z "$FILTER" ] || [[ $1 =~ $FILTER ]]; }

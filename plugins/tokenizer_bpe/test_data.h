@@ -1,0 +1,90 @@
+// What the tests of this folder share: reference files (which a checkout may lack), sizes of fuzzing, random text.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+
+#include "tests/catch_compat.hpp"
+
+namespace gestalt::tokenizer_bpe {
+
+inline int64_t num_fuzz(int64_t in_ci, int64_t usual) {
+  if (const char* runs = std::getenv("GESTALT_FUZZ_RUNS")) return std::atoll(runs);
+  const char* ci = std::getenv("CI");
+  return ci && std::string(ci) == "1" ? in_ci : usual;
+}
+
+inline std::filesystem::path scratch_folder() {
+  const auto path = std::filesystem::temp_directory_path() / ("gestalt_bpe_" + std::to_string(getpid()));
+  std::filesystem::create_directories(path);
+  return path;
+}
+
+inline std::string write_file(const std::string& name, const std::string& bytes) {
+  const auto path = scratch_folder() / name;
+  std::ofstream(path, std::ios::binary) << bytes;
+  return path.string();
+}
+
+// A reference file, unpacked if it is stored as .xz; empty when it is absent (the caller skips, visibly).
+inline std::string reference(const std::string& relative) {
+  const std::filesystem::path base = std::filesystem::path(GESTALT_SOURCE_DIR) / "../shared";
+  if (exists(base / relative)) return (base / relative).string();
+  if (!exists(base / (relative + ".xz"))) {
+    WARN("SKIP: " << relative << " is not beside this checkout");
+    return {};
+  }
+  const auto path = scratch_folder() / std::filesystem::path(relative).filename();
+  if (!exists(path)) {
+    const std::string command = "xz -dc '" + (base / (relative + ".xz")).string() + "' > '" + path.string() + "'";
+    REQUIRE(std::system(command.c_str()) == 0);
+  }
+  return path.string();
+}
+
+// Well-formed UTF-8 rich in what patterns turn on: spaces, newlines, apostrophes, case, digits, marks, slashes.
+template <class Allowed>
+std::string random_text(std::mt19937_64& random, Allowed allowed) {
+  static const char* const kBits[] = {" ",  "  ", "\n", "\r\n", "\t", "'s", "'S", "'ll", "'VE", "'",  "a",  "Zb",
+                                      "aB", "12", "3",  "/",    "//", "!?", ".",  "\xC5\xBF", "\xC2\xA0", "\xE3\x80\x80",
+                                      "\xCC\x81", "\xD7\x90", "\xC7\x85", "\xE6\xBC\xA2", "\xC2\xB2", "\xE2\x85\xA7"};
+  std::string text;
+  for (uint64_t n = random() % 24; n > 0; --n) {
+    if (random() % 3) {
+      text += kBits[random() % std::size(kBits)];
+      continue;
+    }
+    const uint32_t limits[] = {0x80, 0x400, 0x3000, 0xFFFF, 0x110000};
+    uint32_t code = static_cast<uint32_t>(random() % limits[random() % 5]);
+    if ((code >= 0xD800 && code < 0xE000) || !allowed(code)) continue;
+    if (code < 0x80) {
+      text += static_cast<char>(code);
+    } else if (code < 0x800) {
+      text += static_cast<char>(0xC0 | code >> 6);
+      text += static_cast<char>(0x80 | (code & 63));
+    } else if (code < 0x10000) {
+      text += static_cast<char>(0xE0 | code >> 12);
+      text += static_cast<char>(0x80 | (code >> 6 & 63));
+      text += static_cast<char>(0x80 | (code & 63));
+    } else {
+      text += static_cast<char>(0xF0 | code >> 18);
+      text += static_cast<char>(0x80 | (code >> 12 & 63));
+      text += static_cast<char>(0x80 | (code >> 6 & 63));
+      text += static_cast<char>(0x80 | (code & 63));
+    }
+  }
+  return text;
+}
+
+inline std::string random_bytes(std::mt19937_64& random) {
+  std::string bytes(random() % 64, '\0');
+  for (char& c : bytes) c = static_cast<char>(random());
+  return bytes;
+}
+
+}  // namespace gestalt::tokenizer_bpe

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstring>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gestalt/error.hpp"
 
@@ -83,6 +86,44 @@ struct Attr : gestalt_attr {
   Attr(std::string_view name, std::span<const int64_t> list)
       : gestalt_attr{str_of(name), GESTALT_ATTR_I64_LIST, {.list = {list.data(), list.size()}}} {}
   explicit Attr(const gestalt_attr& a) : gestalt_attr(a) {}
+};
+
+// A deep copy of attributes, for what must outlive a call.
+class OwnedAttrs {
+ public:
+  OwnedAttrs() = default;
+  explicit OwnedAttrs(Attrs from) : attrs_(from.begin(), from.end()) {
+    for (gestalt_attr& a : attrs_) {
+      a.name = keep(a.name);
+      if (a.kind == GESTALT_ATTR_STR) a.value.s = keep(a.value.s);
+      if (a.kind == GESTALT_ATTR_I64_LIST || a.kind == GESTALT_ATTR_F64_LIST)  // both of eight bytes
+        a.value.list.data = keep({static_cast<const char*>(a.value.list.data), a.value.list.size * 8}).data;
+      if (a.kind == GESTALT_ATTR_STR_LIST) a.value.list.data = keep_list(a.value.list);
+    }
+  }
+  OwnedAttrs(const OwnedAttrs&) = delete;
+  OwnedAttrs& operator=(const OwnedAttrs&) = delete;
+
+  operator Attrs() const { return {attrs_.data(), attrs_.size()}; }
+
+ private:
+  gestalt_str keep(gestalt_str s) {
+    if (s.size == 0) return {nullptr, 0};
+    char* copy = new char[s.size];  // aligned for any element
+    bytes_.emplace_back(copy);
+    std::memcpy(copy, s.data, s.size);
+    return {copy, s.size};
+  }
+  const gestalt_str* keep_list(gestalt_list list) {
+    lists_.emplace_back(static_cast<const gestalt_str*>(list.data),
+                        static_cast<const gestalt_str*>(list.data) + list.size);
+    for (gestalt_str& s : lists_.back()) s = keep(s);
+    return lists_.back().data();
+  }
+
+  std::vector<gestalt_attr> attrs_;
+  std::vector<std::unique_ptr<char[]>> bytes_;
+  std::vector<std::vector<gestalt_str>> lists_;
 };
 
 }  // namespace gestalt

@@ -1,7 +1,18 @@
 // Everything for plugin authors, and GESTALT_PLUGIN, which each plugin writes once.
 #pragma once
 
+#include "gestalt/checkpoint.hpp"
+#include "gestalt/comm.hpp"
+#include "gestalt/dataset.hpp"
+#include "gestalt/device.hpp"
 #include "gestalt/kernel.hpp"
+#include "gestalt/module.hpp"
+#include "gestalt/op.hpp"
+#include "gestalt/ops.hpp"
+#include "gestalt/optimizer.hpp"
+#include "gestalt/task.hpp"
+#include "gestalt/tokenizer.hpp"
+#include "gestalt/tracker.hpp"
 
 namespace gestalt::detail {
 
@@ -45,9 +56,10 @@ inline gestalt_status* plugin_main(const gestalt_host* host, const gestalt_plugi
 
 // gestalt_add_plugin() gives the id too, so that the build and the binary cannot disagree.
 #ifdef GESTALT_PLUGIN_ID
-#define GESTALT_CHECK_ID(id)                                                                                       \
-  static_assert(std::string_view(id) == GESTALT_PLUGIN_ID, "GESTALT_PLUGIN and gestalt_add_plugin name different " \
-                                                           "ids");
+#define GESTALT_CHECK_ID(id)                                            \
+  static_assert(std::string_view(id) == GESTALT_PLUGIN_ID,              \
+                "GESTALT_PLUGIN and gestalt_add_plugin name different " \
+                "ids");
 #else
 #define GESTALT_CHECK_ID(id)
 #endif

@@ -1,0 +1,150 @@
+// Component kind "task/1": a verb of the launcher. A class gives its one line of help:
+//   static constexpr std::string_view usage = "gestalt train CONFIG";
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "gestalt/abi/session.h"
+#include "gestalt/attrs.hpp"
+#include "gestalt/component.hpp"
+#include "gestalt/tokenizer.hpp"
+
+namespace gestalt {
+
+// What a task does its work with; see gestalt_session_api for each function. One thread.
+class Session {
+ public:
+  Session(gestalt_session* session, const gestalt_host* host) : session_(session), host_(host) {}
+
+  // The final value of a configuration key; throws NOT_FOUND when there is none.
+  gestalt_attr config(std::string_view key) const {
+    gestalt_attr value{};
+    check(host_, api().config(session_, str_of(key), &value));
+    return value;
+  }
+  bool has(std::string_view key) const {
+    gestalt_attr value{};
+    gestalt_status* status = api().config(session_, str_of(key), &value);
+    if (status) host_->status_free(host_->self, status);
+    return !status;
+  }
+  int64_t i64(std::string_view key) const { return Value(config(key), key).attrs().i64(key); }
+  double f64(std::string_view key) const { return Value(config(key), key).attrs().f64(key); }
+  bool boolean(std::string_view key) const { return Value(config(key), key).attrs().boolean(key); }
+  std::string_view str(std::string_view key) const { return Value(config(key), key).attrs().str(key); }
+  int64_t i64(std::string_view key, int64_t otherwise) const { return has(key) ? i64(key) : otherwise; }
+  double f64(std::string_view key, double otherwise) const { return has(key) ? f64(key) : otherwise; }
+  bool boolean(std::string_view key, bool otherwise) const { return has(key) ? boolean(key) : otherwise; }
+  std::string_view str(std::string_view key, std::string_view otherwise) const {
+    return has(key) ? str(key) : otherwise;
+  }
+
+  void open_model(std::string_view load_from = {}) { check(host_, api().open_model(session_, str_of(load_from))); }
+  void open_data() { check(host_, api().open_data(session_)); }
+  void open_optimizer() { check(host_, api().open_optimizer(session_)); }
+  int64_t num_parameters() const { return api().num_parameters(session_); }
+  int64_t num_samples(std::string_view split) const { return api().num_samples(session_, str_of(split)); }
+  int64_t bytes_of_text(std::string_view split) const { return api().bytes_of_text(session_, str_of(split)); }
+
+  gestalt_step_result train_step() {
+    gestalt_step_result result{};
+    result.struct_size = sizeof result;
+    check(host_, api().train_step(session_, &result));
+    return result;
+  }
+  // num -1: all samples.
+  gestalt_step_result evaluate(std::string_view split, int64_t first = 0, int64_t num = -1) {
+    gestalt_step_result result{};
+    result.struct_size = sizeof result;
+    check(host_, api().evaluate(session_, str_of(split), first, num, &result));
+    return result;
+  }
+  int64_t vocabulary() {
+    int64_t size = 0;
+    check(host_, api().logits(session_, nullptr, 0, nullptr, 0, &size));
+    return size;
+  }
+  // f32 [ids, vocabulary], row major; *vocabulary gets the width when it is given.
+  std::vector<float> logits(std::span<const int32_t> ids, int64_t* vocabulary = nullptr) {
+    int64_t width = 0;
+    check(host_, api().logits(session_, ids.data(), ids.size(), nullptr, 0, &width));
+    std::vector<float> values(ids.size() * static_cast<size_t>(width));
+    check(host_, api().logits(session_, ids.data(), ids.size(), values.data(), values.size(), &width));
+    if (vocabulary) *vocabulary = width;
+    return values;
+  }
+  TokenizerRef tokenizer() {
+    const gestalt_tokenizer_1* table = nullptr;
+    void* self = nullptr;
+    check(host_, api().tokenizer(session_, &table, &self));
+    return {host_, table, self};
+  }
+  // The path is valid until the next save.
+  std::string_view save() {
+    gestalt_str path{};
+    check(host_, api().save(session_, &path));
+    return view_of(path);
+  }
+  void metrics(int64_t step, std::span<const gestalt_metric> metrics) {
+    check(host_, api().metrics(session_, step, metrics.data(), metrics.size()));
+  }
+  void print(std::string_view text) { api().print(session_, str_of(text)); }
+  // Arguments of the command line that belong to the task.
+  std::span<const gestalt_str> arguments() const {
+    const gestalt_str* list = nullptr;
+    const uint64_t num = api().arguments(session_, &list);
+    return {list, static_cast<size_t>(num)};
+  }
+  int32_t stop_requested() const { return api().stop_requested(session_); }
+  std::string_view output_folder() const {
+    gestalt_str folder{};
+    api().output_folder(session_, &folder);
+    return view_of(folder);
+  }
+  gestalt_session* raw() const { return session_; }
+  const gestalt_host* host() const { return host_; }
+
+ private:
+  const gestalt_session_api& api() const { return *session_->api; }
+  // One value under the name that was asked for, so that a wrong type names it.
+  struct Value {
+    Value(gestalt_attr a, std::string_view key) : attr(a) { attr.name = str_of(key); }
+    Attrs attrs() const { return {&attr, 1}; }
+    gestalt_attr attr;
+  };
+
+  gestalt_session* session_;
+  const gestalt_host* host_;
+};
+
+class Task : public detail::ComponentOf<Task> {
+ public:
+  // Throws Error(GESTALT_INTERRUPTED, ...) after a clean stop.
+  virtual void run(Session& session) = 0;
+
+  static constexpr std::string_view kKind = "task/1";
+  template <class C>
+  static constexpr const void* table();
+};
+
+namespace detail {
+
+template <class C>
+inline constexpr gestalt_task_1 task_table = {sizeof(gestalt_task_1), str_of(C::usage),
+                                              [](void* self, gestalt_session* session) noexcept {
+                                                return with<Task>(self, [&](Task& t) {
+                                                  Session s(session, held<Task>(self).host);
+                                                  t.run(s);
+                                                });
+                                              }};
+
+}  // namespace detail
+
+template <class C>
+constexpr const void* Task::table() {
+  return &detail::task_table<C>;
+}
+
+}  // namespace gestalt

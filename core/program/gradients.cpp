@@ -1,0 +1,178 @@
+// Pass 1: gradients. Each op's vjp is called once, in reverse order; a second use of a value adds, a second use of a
+// parameter accumulates into its gradient buffer.
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/program/passes.h"
+
+namespace gestalt::core {
+
+namespace {
+
+class Gradients {
+ public:
+  Gradients(Builder& builder, const std::vector<const Parameter*>& parameters) : builder_(builder) {
+    for (const Parameter* p : parameters) {
+      if (!p->trainable) continue;
+      Value* v = builder.program().find_input("param:" + p->path);
+      if (v)
+        wanted_.emplace(v, p);
+      else
+        unused_.push_back(p->path);
+    }
+  }
+
+  std::vector<std::string> run() {
+    Program& program = builder_.program();
+    expand_ops_without_gradient();
+    std::vector<Node*> forward = program.nodes;
+    builder_.region = Region::kBackward;
+    for (const Program::Loss& loss : program.losses) {
+      builder_.path = "loss." + loss.name;
+      accumulate(loss.sum, builder_.op("core.fill", {},
+                                       {{"shape", std::vector<int64_t>{}},
+                                        {"dtype", std::string(dtype_name(loss.sum->type.dtype))},
+                                        {"value", 1.0}}));
+    }
+    for (auto it = forward.rbegin(); it != forward.rend(); ++it) backward(**it);
+    send_to_sinks();
+    builder_.region = Region::kForward;
+    builder_.path.clear();
+    return unused_;
+  }
+
+ private:
+  // Values that depend on a parameter through floating-point data.
+  bool active(const Value* v) const { return v && (active_.contains(v) || wanted_.contains(const_cast<Value*>(v))); }
+
+  void mark(const Node& n) {
+    if (!std::any_of(n.in.begin(), n.in.end(), [&](const Value* v) { return active(v); })) return;
+    for (size_t i = 0; i < n.out.size(); ++i)
+      if (!n.op->schema.output(i).nograd && is_float(n.out[i]->type.dtype)) active_.insert(n.out[i]);
+  }
+
+  void expand_ops_without_gradient() {
+    Program& program = builder_.program();
+    std::vector<Node*> nodes;
+    for (Node* n : program.nodes) {
+      mark(*n);
+      const bool flows = std::any_of(n->out.begin(), n->out.end(), [&](const Value* v) { return active(v); });
+      if (!flows || n->op->vjp || !n->op->decompose) {
+        nodes.push_back(n);
+        continue;
+      }
+      for (Node* inner : decomposed(program, *n)) {
+        mark(*inner);
+        nodes.push_back(inner);
+      }
+    }
+    program.nodes = std::move(nodes);
+  }
+
+  void backward(Node& n) {
+    std::vector<Value*> grad_out(n.out.size());
+    bool any = false;
+    for (size_t i = 0; i < n.out.size(); ++i) {
+      auto it = grads_.find(n.out[i]);
+      if (it == grads_.end()) continue;
+      grad_out[i] = it->second;
+      any = true;
+    }
+    uint64_t needs = 0;
+    for (size_t i = 0; i < n.in.size() && i < 64; ++i)
+      if (active(n.in[i])) needs |= 1ull << i;
+    if (!any || !needs) return;
+    if (n.op->schema.mutates() || n.op->flags & GESTALT_OP_MUTATES)
+      fail(GESTALT_INVALID_ARGUMENT, "[{} at {}] writes its inputs and lies where gradients flow", n.op->name(), n.path);
+    if (!n.op->vjp)
+      fail(GESTALT_UNSUPPORTED, "[{} at {}] has no gradient: the op has neither vjp nor decompose", n.op->name(), n.path);
+    builder_.path = n.path;
+    ComposeContext c(builder_, n.in, n.out, grad_out, needs, n.attrs);
+    n.op->vjp(c);
+    if (c.result.size() < n.in.size()) c.result.resize(n.in.size());
+    for (size_t i = 0; i < n.in.size(); ++i) {
+      if (!(needs >> i & 1) || !c.result[i]) continue;
+      if (!c.result[i]->type.same_shape(n.in[i]->type))
+        fail(GESTALT_INVALID_ARGUMENT, "[{} at {}] gradient of '{}' is {}, expected the shape of {}", n.op->name(), n.path,
+             n.op->schema.input(i).name, builder_.program().value_text(c.result[i]),
+             builder_.program().value_text(n.in[i]));
+      accumulate(n.in[i], c.result[i]);
+    }
+  }
+
+  void accumulate(Value* v, Value* g) {
+    if (auto it = wanted_.find(v); it != wanted_.end()) {
+      contributions_.push_back({it->second, g});
+      return;
+    }
+    Value*& slot = grads_[v];
+    slot = slot ? builder_.op("core.add", {slot, g}) : g;
+  }
+
+  // A contribution is written by the kernel that computes it when its schema allows that and nobody else reads it; else
+  // a cast right after it adds it.
+  void send_to_sinks() {
+    Program& program = builder_.program();
+    std::vector<uint32_t> uses = count_uses(program);
+    auto uses_of = [&](const Value* v) { return v->id < uses.size() ? uses[v->id] : 0u; };
+    std::unordered_map<const Value*, int> sent;
+    for (const auto& [p, g] : contributions_) ++sent[g];
+    std::unordered_map<const Node*, std::vector<Node*>> after;
+    std::vector<Node*> at_end;
+    std::unordered_set<const Value*> reached;
+    for (const auto& [p, g] : contributions_) {
+      const uint32_t dtype = accumulation_dtype(p->type.dtype);
+      TensorType type = p->type;
+      type.dtype = dtype;
+      Value* sink = program.input("grad:" + p->path, type);
+      reached.insert(program.find_input("param:" + p->path));
+      const bool direct = !g->base && g->producer && !g->sink && sent[g] == 1 && uses_of(g) == 0 &&
+                          g->producer->region == Region::kBackward &&
+                          g->producer->op->schema.output(g->output).accumulates;
+      if (direct) {
+        g->sink = sink;
+        g->type.dtype = dtype;
+        continue;
+      }
+      std::vector<Node*> made;
+      builder_.target = &made;
+      builder_.path = g->producer ? g->producer->path : p->path;
+      builder_.sink_by_cast(g, sink);
+      builder_.target = &program.nodes;
+      auto& place = g->producer && g->producer->region == Region::kBackward ? after[g->producer] : at_end;
+      place.insert(place.end(), made.begin(), made.end());
+    }
+    std::vector<Node*> nodes;
+    for (Node* n : program.nodes) {
+      nodes.push_back(n);
+      if (auto it = after.find(n); it != after.end()) nodes.insert(nodes.end(), it->second.begin(), it->second.end());
+    }
+    nodes.insert(nodes.end(), at_end.begin(), at_end.end());
+    program.nodes = std::move(nodes);
+    for (const auto& [v, p] : wanted_)
+      if (!reached.contains(v)) unused_.push_back(p->path);
+    std::sort(unused_.begin(), unused_.end());
+  }
+
+  struct Contribution {
+    const Parameter* parameter;
+    Value* gradient;
+  };
+
+  Builder& builder_;
+  std::unordered_map<Value*, const Parameter*> wanted_;
+  std::unordered_set<const Value*> active_;
+  std::unordered_map<Value*, Value*> grads_;
+  std::vector<Contribution> contributions_;
+  std::vector<std::string> unused_;
+};
+
+}  // namespace
+
+std::vector<std::string> add_gradients(Builder& builder, const std::vector<const Parameter*>& parameters) {
+  return Gradients(builder, parameters).run();
+}
+
+}  // namespace gestalt::core

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/ops/value.h"
+#include "core/parallel/placement.h"
 #include "gestalt/abi/module.h"
 
 namespace gestalt::core {
@@ -19,9 +20,7 @@ struct Parameter {
   std::vector<std::string> part_names;
   int64_t init = GESTALT_INIT_ZEROS;
   double init_a = 0, init_b = 0;
-  int64_t shard_dim = -1;
-  std::string shard_axis;
-  int64_t shard_unit = 1;
+  Placement placement;
   std::string group;
   bool trainable = true;  // false: a buffer
 };

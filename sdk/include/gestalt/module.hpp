@@ -31,7 +31,8 @@ enum class Phase : int32_t {
   kTrain = GESTALT_PHASE_TRAIN,
   kInfer = GESTALT_PHASE_INFER,
   kAfterBackward = GESTALT_PHASE_AFTER_BACKWARD,
-  kAfterStep = GESTALT_PHASE_AFTER_STEP
+  kAfterStep = GESTALT_PHASE_AFTER_STEP,
+  kEval = GESTALT_PHASE_EVAL
 };
 
 // The context in which a module emits.

@@ -1,5 +1,7 @@
 // Component kind "task/1": a verb of the launcher. A class gives its one line of help:
 //   static constexpr std::string_view usage = "gestalt train CONFIG";
+// and may say what it needs (GESTALT_TASK_; default: a run and its data):
+//   static constexpr uint64_t flags = GESTALT_TASK_TAKES_RUN;
 #pragma once
 
 #include <span>
@@ -132,7 +134,15 @@ class Task : public detail::ComponentOf<Task> {
 namespace detail {
 
 template <class C>
-inline constexpr gestalt_task_1 task_table = {sizeof(gestalt_task_1), str_of(C::usage),
+constexpr uint64_t task_flags() {
+  if constexpr (requires { C::flags; })
+    return C::flags;
+  else
+    return GESTALT_TASK_TAKES_RUN | GESTALT_TASK_USES_DATA;
+}
+
+template <class C>
+inline constexpr gestalt_task_1 task_table = {sizeof(gestalt_task_1), str_of(C::usage), task_flags<C>(),
                                               [](void* self, gestalt_session* session) noexcept {
                                                 return with<Task>(self, [&](Task& t) {
                                                   Session s(session, held<Task>(self).host);

@@ -9,6 +9,7 @@
 #define GESTALT_PHASE_INFER 1
 #define GESTALT_PHASE_AFTER_BACKWARD 2
 #define GESTALT_PHASE_AFTER_STEP 3
+#define GESTALT_PHASE_EVAL 4 /* the losses of train without what only training does: no dropout */
 
 typedef struct gestalt_build_api {
   uint64_t struct_size;

@@ -25,8 +25,8 @@ typedef struct gestalt_session_api {
   uint64_t struct_size;
   /* The final value of a configuration key ("train.steps"); NOT_FOUND when neither set nor defaulted. Borrowed. */
   gestalt_status* (*config)(gestalt_session* s, gestalt_str key, gestalt_attr* out) GESTALT_NOEXCEPT;
-  /* Builds the model of [model] and gives it values: from `load_from` (a checkpoint folder) or, if empty, by
-   * initialisation. Programs are recorded and bound on first use. */
+  /* Builds the model of [model] and gives it values: from `load_from` (a checkpoint folder) or, if empty, from the
+   * checkpoint that the command line names, else by initialisation. Programs are recorded and bound on first use. */
   gestalt_status* (*open_model)(gestalt_session* s, gestalt_str load_from) GESTALT_NOEXCEPT;
   gestalt_status* (*open_data)(gestalt_session* s) GESTALT_NOEXCEPT;      /* [tokenizer] and [data] */
   gestalt_status* (*open_optimizer)(gestalt_session* s) GESTALT_NOEXCEPT; /* after open_model and open_data */
@@ -59,9 +59,14 @@ struct gestalt_session {
   const gestalt_session_api* api;
 };
 
+/* What a task needs before it runs. */
+#define GESTALT_TASK_TAKES_RUN 1u  /* its first argument is CONFIG or MODEL, which the host reads and checks */
+#define GESTALT_TASK_USES_DATA 2u  /* it reads the data, optimizer and train sections; else they are not looked at */
+
 typedef struct gestalt_task_1 {
   uint64_t struct_size;
   gestalt_str usage; /* "gestalt train CONFIG [...]": one line for --help */
+  uint64_t flags;    /* GESTALT_TASK_ */
   /* NULL: done. INTERRUPTED: stopped after a clean save. */
   gestalt_status* (*run)(void* self, gestalt_session* session) GESTALT_NOEXCEPT;
 } gestalt_task_1;

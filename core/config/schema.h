@@ -13,13 +13,13 @@ namespace gestalt::core {
 // One configuration key, as gestalt_config_key describes it.
 struct KeySpec {
   // A path below its section: `lr`, `corpora[].path` (in every table of an array), `*` (any other key).
-  std::string name;
+  std::string name = {};
   // i64 f64 str bool file, each with an optional []; table (whatever is inside); alternatives by '|' (core only).
-  std::string type;
-  std::string default_value, min, max;  // TOML literals; empty: none
-  std::string choices;                  // valid strings separated by '|'; empty: any
-  std::string when;                     // "key=value" or "key=a|b", the key being one of the same section
-  std::string doc;
+  std::string type = {};
+  std::string default_value = {}, min = {}, max = {};  // TOML literals; empty: none
+  std::string choices = {};                            // valid strings separated by '|'; empty: any
+  std::string when = {};  // "key=value" or "key=a|b", the key being one of the same section
+  std::string doc = {};
   bool required = false;
 };
 

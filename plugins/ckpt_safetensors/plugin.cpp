@@ -1,0 +1,3 @@
+#include "gestalt/plugin.hpp"
+
+GESTALT_PLUGIN("gestalt.ckpt_safetensors", "0.1.0")

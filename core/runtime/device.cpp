@@ -2,6 +2,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include "core/runtime/open_devices.h"
+
 namespace gestalt::core {
 
 Buffer::~Buffer() {
@@ -28,7 +30,10 @@ Device::Device(const gestalt_host* host, const gestalt_device_1* table, void* se
   kernels_of_ = view_of(info_.kernels_of);
   if (info_.alignment == 0 || (info_.alignment & (info_.alignment - 1)))
     fail(GESTALT_CONFIG_ERROR, "[device {}] wrong alignment, got {}, expected a power of two", name_, info_.alignment);
+  OpenDevices::of_process().add(this);
 }
+
+Device::~Device() { OpenDevices::of_process().remove(this); }
 
 void Device::raise(gestalt_status* status, const char* what) const {
   check(host_, status, fmt::format("device {} {}", name_, what));

@@ -77,6 +77,7 @@ class Device {
   Device(const gestalt_host* host, const gestalt_device_1* table, void* self, std::shared_ptr<void> owner = {});
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
+  ~Device();
 
   // As the device opened: name and kernels_of are copied, free_bytes is read again by free_bytes().
   const std::string& name() const { return name_; }
@@ -132,6 +133,7 @@ class Device {
 
  private:
   friend class Buffer;
+  friend class OpenDevices;
   template <int32_t Kind>
   friend class DeviceHandle;
 

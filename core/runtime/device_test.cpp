@@ -4,6 +4,7 @@
 
 #include "core/runtime/arena.h"
 #include "core/tensor/tensor.h"
+#include "gestalt/abi/comm.h"
 #include "plugins/device_cpu/cpu_device.h"
 #include "tests/catch_compat.hpp"
 
@@ -133,6 +134,20 @@ TEST_CASE("an arena hands out addresses inside its one allocation only") {
   CHECK(static_cast<char*>(arena.at(192, 64)) - static_cast<char*>(arena.at(0)) == 192);
   CHECK_THROWS_WITH(arena.at(192, 65), Catch::Contains("offset 192 and 65 bytes"));
   CHECK_THROWS_AS(arena.at(257), Error);
+}
+
+TEST_CASE("the host copies between views of an open device for plugins that have no device") {
+  Cpu cpu;
+  const auto* copies = static_cast<const gestalt_copy_1*>(cpu.host->get_interface(cpu.host->self, str_of("gestalt.copy/1")));
+  REQUIRE(copies);
+  float x[2] = {1, 2}, y[2] = {};
+  Tensor in(GESTALT_F32, {2}, x), out(GESTALT_F32, {2}, y), half(GESTALT_F32, {1}, y);
+  CHECK(copies->copy(copies->self, &in.view, &out.view, nullptr) == nullptr);
+  CHECK(y[1] == 2);
+  CHECK_THAT(take(copies->copy(copies->self, &in.view, &half.view, nullptr)).message(),
+             Catch::Contains("got f32[2] to f32[1]"));
+  out.on(GESTALT_DEVICE_CUDA, 5);
+  CHECK(take(copies->copy(copies->self, &in.view, &out.view, nullptr)).code() == GESTALT_UNAVAILABLE);
 }
 
 TEST_CASE("a device with a table of an older, shorter kind is refused") {

@@ -16,6 +16,8 @@ constexpr uint64_t kAlignment = 64;
 // From here on memory starts at a huge page and asks for more of them: far fewer TLB misses in a large arena.
 constexpr uint64_t kHugePage = uint64_t{2} << 20;
 constexpr uint64_t kHugeFrom = 2 * kHugePage;
+// No process has more addresses; sanitizers end the process instead of refusing such a size.
+constexpr uint64_t kMostBytes = uint64_t{1} << 47;
 
 struct CpuDevice {
   const gestalt_host* host;
@@ -45,7 +47,7 @@ gestalt_status* alloc(void* self, uint64_t bytes, int32_t, void** out) noexcept 
   if (bytes == 0) return nullptr;
   const uint64_t alignment = bytes >= kHugeFrom ? kHugePage : kAlignment;
   const uint64_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  if (rounded >= bytes) *out = std::aligned_alloc(alignment, rounded);
+  if (bytes <= kMostBytes) *out = std::aligned_alloc(alignment, rounded);
   if (!*out) {
     char message[96];
     const int size = std::snprintf(message, sizeof message, "[alloc] the system has no %llu bytes",

@@ -35,3 +35,11 @@ typedef struct gestalt_comm_1 {
   gestalt_status* (*progress)(void* self) GESTALT_NOEXCEPT;             /* [any] reports asynchronous errors */
   void (*abort)(void* self) GESTALT_NOEXCEPT;                          /* [any] every pending call returns with an error */
 } gestalt_comm_1;
+
+/* "gestalt.copy/1": copies on any open device, for a comm that has no engine for that device. */
+typedef struct gestalt_copy_1 {
+  uint64_t struct_size;
+  void* self;
+  /* [run] From `in` to `out`, contiguous views of one device with the same number of bytes, in order of `stream`. */
+  gestalt_status* (*copy)(void* self, const gestalt_view* in, const gestalt_view* out, void* stream) GESTALT_NOEXCEPT;
+} gestalt_copy_1;

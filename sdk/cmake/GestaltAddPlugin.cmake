@@ -37,7 +37,8 @@ function(gestalt_add_plugin)
   target_compile_definitions(${target} PRIVATE GESTALT_PLUGIN_ID="${arg_ID}")
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra>
-    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fno-gnu-unique>)
+    # -Wrestrict: GCC bug 105329, gone in 13.
+    "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fno-gnu-unique;-Wno-restrict>")
   target_link_options(${target} PRIVATE
     "LINKER:--version-script=${export_list}" LINKER:--exclude-libs,ALL LINKER:-z,noexecstack)
   target_link_libraries(${target} PRIVATE Gestalt::sdk ${arg_LINK})

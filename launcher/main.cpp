@@ -45,8 +45,9 @@ int print_help() {
 }
 
 int print_version() {
-  std::fputs(fmt::format("gestalt {} (plugin ABI {}.{})\n", GESTALT_VERSION, GESTALT_ABI_MAJOR, GESTALT_ABI_MINOR).c_str(),
-             stdout);
+  std::fputs(
+      fmt::format("gestalt {} (plugin ABI {}.{})\n", GESTALT_VERSION, GESTALT_ABI_MAJOR, GESTALT_ABI_MINOR).c_str(),
+      stdout);
   return 0;
 }
 
@@ -55,7 +56,8 @@ struct Flag {
   std::string_view name;
   int (*run)();
 };
-constexpr Flag kFlags[] = {{"--help", print_help}, {"-h", print_help}, {"help", print_help}, {"--version", print_version}};
+constexpr Flag kFlags[] = {
+    {"--help", print_help}, {"-h", print_help}, {"help", print_help}, {"--version", print_version}};
 
 [[noreturn]] void refuse_verb(std::string_view name) {
   std::vector<std::string> names;
@@ -90,7 +92,8 @@ int main(int argc, char** argv) {
     core::setup_log({});
     return launcher::run(launcher::Arguments(argv + (argc > 0 ? 1 : 0), argv + argc), usage);
   } catch (const launcher::UsageError& e) {
-    return launcher::report(fmt::format("{}\nusage: {}", e.what(), usage), launcher::kUsageExit);
+    return launcher::report(fmt::format("{}\nusage: {}", e.what(), e.usage().empty() ? usage : e.usage()),
+                            launcher::kUsageExit);
   } catch (const core::Error& e) {
     return launcher::report(fmt::format("error: {}", e.message()), core::exit_code(e.code()));
   } catch (const std::bad_alloc&) {

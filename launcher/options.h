@@ -10,8 +10,8 @@ namespace gestalt::launcher {
 
 namespace po = boost::program_options;
 
-// The options of one verb. `--help` is added; abbreviations are not accepted, so that adding an option never changes what
-// a script means.
+// The options of one verb. `--help` is added; abbreviations are not accepted, so that adding an option never changes
+// what a script means.
 class Options {
  public:
   explicit Options(std::string usage) : usage_(std::move(usage)), described_("options") {

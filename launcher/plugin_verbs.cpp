@@ -36,8 +36,12 @@ void discover(Registry& registry, const Options& options) {
 
 Json json_of(const core::KeySpec& key) {
   Json out{{"name", key.name}, {"type", key.type}, {"required", key.required}};
-  for (auto [name, value] : {std::pair{"default", &key.default_value}, {"min", &key.min}, {"max", &key.max},
-                             {"choices", &key.choices}, {"when", &key.when}, {"doc", &key.doc}})
+  for (auto [name, value] : {std::pair{"default", &key.default_value},
+                             {"min", &key.min},
+                             {"max", &key.max},
+                             {"choices", &key.choices},
+                             {"when", &key.when},
+                             {"doc", &key.doc}})
     if (!value->empty()) out[name] = *value;
   return out;
 }
@@ -85,12 +89,13 @@ std::string safe(std::string_view text) { return core::escape_controls(text); }
 
 std::string text_of(const Manifest& m, const fs::path& folder) {
   std::string out = fmt::format("{} {}  {}\n", m.id, safe(m.version), safe(m.description));
-  out += fmt::format("  library    {}\n  sha256     {}\n  ABI        {}.{}\n", safe((folder / m.library).native()), m.sha256,
-                     m.abi_major, m.min_minor);
+  out += fmt::format("  library    {}\n  sha256     {}\n  ABI        {}.{}\n", safe((folder / m.library).native()),
+                     m.sha256, m.abi_major, m.min_minor);
   if (!m.publisher.empty()) out += fmt::format("  publisher  {}\n", safe(m.publisher));
   if (!m.license.empty()) out += fmt::format("  license    {}\n", safe(m.license));
   for (const core::Need& n : m.needs)
-    out += fmt::format("  needs      {} {}\n", safe(n.name), safe(n.range.empty() ? core::join(n.list, ", ") : n.range));
+    out +=
+        fmt::format("  needs      {} {}\n", safe(n.name), safe(n.range.empty() ? core::join(n.list, ", ") : n.range));
   for (const std::string& schema : m.ops) out += fmt::format("  op         {}\n", safe(schema));
   for (const core::KernelEntry& k : m.kernels)
     out += fmt::format("  kernel     {} on {} by {} [{}]\n", safe(k.op), safe(k.device), safe(k.backend),
@@ -125,7 +130,8 @@ int run_list(Options& options) {
                         m.kernels.size(), m.components.size(), safe(m.description));
   }
   print(text);
-  for (const auto& u : registry.unreadable()) std::fputs(fmt::format("unreadable: {}\n", safe(u.reason)).c_str(), stderr);
+  for (const auto& u : registry.unreadable())
+    std::fputs(fmt::format("unreadable: {}\n", safe(u.reason)).c_str(), stderr);
   return 0;
 }
 
@@ -232,11 +238,17 @@ int run_doctor(Options& options) {
   for (const std::string& id : ids) {
     const Diagnosis d = diagnose(registry, id);
     all_well = all_well && d.problem.empty();
-    results.push_back({{"id", d.id}, {"ok", d.problem.empty()}, {"problem", d.problem}, {"abi_majors", d.exports},
-                       {"needed", d.needed}, {"glibc", d.glibc}, {"build", d.build}});
+    results.push_back({{"id", d.id},
+                       {"ok", d.problem.empty()},
+                       {"problem", d.problem},
+                       {"abi_majors", d.exports},
+                       {"needed", d.needed},
+                       {"glibc", d.glibc},
+                       {"build", d.build}});
     text += fmt::format("{} {}\n  ABI majors {}\n  libraries  {}\n  glibc      {}\n", safe(id),
                         d.problem.empty() ? "loads" : "is refused", d.exports, safe(d.needed), d.glibc);
-    text += d.problem.empty() ? fmt::format("  build      {}\n", safe(d.build)) : fmt::format("  problem    {}\n", safe(d.problem));
+    text += d.problem.empty() ? fmt::format("  build      {}\n", safe(d.build))
+                              : fmt::format("  problem    {}\n", safe(d.problem));
   }
   registry.shutdown();
   if (options.has("json"))
@@ -311,8 +323,8 @@ int run_plugin(const Arguments& arguments) {
     return options.parse(Arguments(arguments.begin() + 1, arguments.end())) ? c.run(options) : 0;
   }
   const std::string near = core::nearest(arguments[0], names);
-  throw UsageError(fmt::format("unknown plugin command, got '{}', expected {}{}", safe(arguments[0]), core::join(names, ", "),
-                               near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+  throw UsageError(fmt::format("unknown plugin command, got '{}', expected {}{}", safe(arguments[0]),
+                               core::join(names, ", "), near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
 }
 
 const Verb kPlugin("plugin", kUsage, "plugins on disk: list, show, pack, lock, doctor", run_plugin);

@@ -10,14 +10,16 @@ namespace gestalt::launcher {
 
 using Arguments = std::vector<std::string>;  // what follows the verb
 
-// A wrong command line: exit 2 with the message and the verb's usage.
+// A wrong command line: exit 2 with the message and a usage line, the verb's own unless one is given.
 class UsageError : public std::exception {
  public:
-  explicit UsageError(std::string message) : message_(std::move(message)) {}
+  explicit UsageError(std::string message, std::string usage = {})
+      : message_(std::move(message)), usage_(std::move(usage)) {}
   const char* what() const noexcept override { return message_.c_str(); }
+  const std::string& usage() const { return usage_; }
 
  private:
-  std::string message_;
+  std::string message_, usage_;
 };
 
 struct VerbLine {

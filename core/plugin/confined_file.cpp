@@ -69,13 +69,15 @@ Fd open_beneath(const Fd& folder, std::string_view relative) {
   if (relative.empty() || relative.size() >= 4096)
     fail(GESTALT_DATA_ERROR, "path of {} bytes, expected 1 to 4095", relative.size());
   if (relative.find('\0') != std::string_view::npos) fail(GESTALT_DATA_ERROR, "path holds a NUL byte");
-  if (relative.front() == '/') fail(GESTALT_DATA_ERROR, "'{}': absolute path, expected one inside the folder", relative);
+  if (relative.front() == '/')
+    fail(GESTALT_DATA_ERROR, "'{}': absolute path, expected one inside the folder", relative);
   Fd at;
   for (size_t begin = 0; begin <= relative.size();) {
     const size_t end = std::min(relative.find('/', begin), relative.size());
     const std::string name(relative.substr(begin, end - begin));
     if (name.empty() || name == "." || name == "..")
-      fail(GESTALT_DATA_ERROR, "'{}': component '{}' is not allowed, the path must stay inside the folder", relative, name);
+      fail(GESTALT_DATA_ERROR, "'{}': component '{}' is not allowed, the path must stay inside the folder", relative,
+           name);
     at = step_into(begin == 0 ? folder.get() : at.get(), name, relative, end == relative.size());
     begin = end + 1;
   }
@@ -86,8 +88,7 @@ Fd open_regular(const std::filesystem::path& path) {
   Fd fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (fd.get() < 0) fail_errno(errno, "cannot open", path.native());
   const mode_t mode = fd.status().st_mode;
-  if (!S_ISREG(mode))
-    fail(GESTALT_DATA_ERROR, "'{}' is {}, expected a regular file", path.native(), type_name(mode));
+  if (!S_ISREG(mode)) fail(GESTALT_DATA_ERROR, "'{}' is {}, expected a regular file", path.native(), type_name(mode));
   return reopen(fd, path.native());
 }
 

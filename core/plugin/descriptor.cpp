@@ -45,7 +45,8 @@ template <class... Args>
 
 void check_size(const std::string& what, uint64_t size, uint64_t least) {
   if (size < least || size > kMaxStructSize || size % 8 != 0)
-    refuse("{}: struct_size is {}, expected at least {}, at most {} and a multiple of 8", what, size, least, kMaxStructSize);
+    refuse("{}: struct_size is {}, expected at least {}, at most {} and a multiple of 8", what, size, least,
+           kMaxStructSize);
 }
 
 std::string checked(const std::string& what, gestalt_str s, bool may_be_empty = false) {
@@ -113,6 +114,7 @@ void check_key(const std::string& component, const gestalt_config_key& key, std:
   checked(what + ": when", key.when, true);
   checked(what + ": doc", key.doc, true);
   if (key.flags & ~kKnownKeyFlags & kHighBits) refuse("{}: flags {:#x} are not known to this host", what, key.flags);
+  check_key_spec(key_spec(key), component);
 }
 
 void check_component(const gestalt_component* component, uint64_t index, std::set<std::string>& seen) {

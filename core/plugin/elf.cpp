@@ -22,7 +22,7 @@ const char* machine_name(uint16_t machine) {
   static constexpr struct {
     uint16_t machine;
     const char* name;
-  } kMachines[] = {{EM_X86_64, "x86_64"}, {EM_386, "i386"},   {EM_AARCH64, "aarch64"}, {EM_ARM, "arm"},
+  } kMachines[] = {{EM_X86_64, "x86_64"}, {EM_386, "i386"},    {EM_AARCH64, "aarch64"}, {EM_ARM, "arm"},
                    {EM_RISCV, "riscv"},   {EM_PPC64, "ppc64"}, {EM_S390, "s390"},       {EM_MIPS, "mips"}};
   for (const auto& m : kMachines)
     if (m.machine == machine) return m.name;
@@ -36,7 +36,9 @@ class Image {
 
   uint64_t size() const { return bytes_.size(); }
 
-  bool contains(uint64_t offset, uint64_t size) const { return offset <= bytes_.size() && size <= bytes_.size() - offset; }
+  bool contains(uint64_t offset, uint64_t size) const {
+    return offset <= bytes_.size() && size <= bytes_.size() - offset;
+  }
 
   template <class T>
   T at(uint64_t offset, const char* what) const {
@@ -76,7 +78,8 @@ Elf64_Ehdr read_header(const Image& image) {
     refuse(fmt::format("built for {}, this machine is x86_64",
                        name ? std::string(name) : fmt::format("machine {}", header.e_machine)));
   }
-  if (header.e_type != ET_DYN) refuse(fmt::format("ELF type {}, expected a shared library (type {})", header.e_type, ET_DYN));
+  if (header.e_type != ET_DYN)
+    refuse(fmt::format("ELF type {}, expected a shared library (type {})", header.e_type, ET_DYN));
   if (header.e_phentsize != sizeof(Elf64_Phdr))
     refuse(fmt::format("damaged: program headers of {} bytes, expected {}", header.e_phentsize, sizeof(Elf64_Phdr)));
   return header;
@@ -107,8 +110,8 @@ void check_sections(const Image& image, const Elf64_Ehdr& header) {
   if (header.e_shentsize != sizeof(Elf64_Shdr))
     refuse(fmt::format("damaged: section headers of {} bytes, expected {}", header.e_shentsize, sizeof(Elf64_Shdr)));
   if (!image.contains(header.e_shoff, uint64_t{header.e_shnum} * sizeof(Elf64_Shdr)))
-    refuse(fmt::format("truncated: {} section headers at byte {}, the file has {} bytes", header.e_shnum, header.e_shoff,
-                       image.size()));
+    refuse(fmt::format("truncated: {} section headers at byte {}, the file has {} bytes", header.e_shnum,
+                       header.e_shoff, image.size()));
   for (uint64_t i = 0; i < header.e_shnum; ++i) {
     const auto s = image.at<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr), "a section header");
     if (s.sh_type != SHT_NOBITS && s.sh_type != SHT_NULL && !image.contains(s.sh_offset, s.sh_size))
@@ -224,7 +227,9 @@ void read_needed_versions(const Image& image, const std::vector<Elf64_Phdr>& seg
 
 }  // namespace
 
-bool ElfFile::has_export(std::string_view name) const { return std::binary_search(exports.begin(), exports.end(), name); }
+bool ElfFile::has_export(std::string_view name) const {
+  return std::binary_search(exports.begin(), exports.end(), name);
+}
 
 std::vector<int> ElfFile::abi_majors() const {
   static constexpr std::string_view kPrefix = "gestalt_plugin_main_v";

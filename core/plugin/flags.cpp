@@ -12,8 +12,8 @@ struct Flag {
   std::string_view word;
 };
 constexpr Flag kFlags[] = {
-    {GESTALT_KERNEL_CAPTURABLE, "capturable"},   {GESTALT_KERNEL_DETERMINISTIC, "deterministic"},
-    {GESTALT_KERNEL_STRIDED, "strided"},         {GESTALT_KERNEL_ACCUMULATES, "accumulates"},
+    {GESTALT_KERNEL_CAPTURABLE, "capturable"}, {GESTALT_KERNEL_DETERMINISTIC, "deterministic"},
+    {GESTALT_KERNEL_STRIDED, "strided"},       {GESTALT_KERNEL_ACCUMULATES, "accumulates"},
     {GESTALT_KERNEL_ANY_SHAPE, "any_shape"},
 };
 

@@ -54,12 +54,14 @@ class Progress {
 std::string mode_text(mode_t mode) { return fmt::format("{:04o}", mode & 07777); }
 
 void check_owner(const Progress& at, const struct stat& s, std::string_view what, Trust trust) {
-  if (s.st_mode & S_IWOTH) at.fail(fmt::format("{} is world-writable (mode {}); chmod o-w it", what, mode_text(s.st_mode)));
+  if (s.st_mode & S_IWOTH)
+    at.fail(fmt::format("{} is world-writable (mode {}); chmod o-w it", what, mode_text(s.st_mode)));
   if (trust != Trust::kLocked) return;
   if (s.st_mode & S_IWGRP)
     at.fail(fmt::format("{} is group-writable (mode {}), refused under trust 'locked'", what, mode_text(s.st_mode)));
   if (s.st_uid != 0 && s.st_uid != ::geteuid())
-    at.fail(fmt::format("{} belongs to user {}, expected {} or root under trust 'locked'", what, s.st_uid, ::geteuid()));
+    at.fail(
+        fmt::format("{} belongs to user {}, expected {} or root under trust 'locked'", what, s.st_uid, ::geteuid()));
 }
 
 // Folder of the manifest and folders between it and the library, then the library; the folder above the manifest's may
@@ -234,8 +236,8 @@ void pack(const fs::path& library, const fs::path& authored_file, const fs::path
   const fs::path folder = fs::canonical(fs::absolute(out).parent_path());
   const fs::path relative = fs::canonical(library).lexically_relative(folder);
   if (relative.empty() || *relative.begin() == "..")
-    fail(GESTALT_CONFIG_ERROR, "[plugin pack] library {} is not below {}, the folder of its manifest",
-         library.native(), folder.native());
+    fail(GESTALT_CONFIG_ERROR, "[plugin pack] library {} is not below {}, the folder of its manifest", library.native(),
+         folder.native());
   manifest.library = relative.native();
   manifest.sha256 = bare.sha256;
   if (!authored_file.empty()) {

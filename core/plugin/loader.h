@@ -26,7 +26,7 @@ struct LockEntry {
 };
 struct Lock {
   std::vector<LockEntry> plugins;  // sorted by id
-  std::string path;               // for messages
+  std::string path;                // for messages
   const LockEntry* find(std::string_view id) const;
 };
 Lock parse_lock(std::string_view text, const std::string& name);
@@ -68,6 +68,7 @@ BareLibrary load_bare(const std::filesystem::path& library);
 
 // Writes the manifest of `library` to `out`: what the binary provides and the authored lines of `authored` (empty path:
 // none). The library must lie in the folder of `out` or below.
-void pack(const std::filesystem::path& library, const std::filesystem::path& authored, const std::filesystem::path& out);
+void pack(const std::filesystem::path& library, const std::filesystem::path& authored,
+          const std::filesystem::path& out);
 
 }  // namespace gestalt::core

@@ -55,12 +55,14 @@ Need parse_need(const ConfigMember& member, const StrictTable& table) {
     }
   } else if (member.value.is_array()) {
     for (const ConfigNode& e : member.value.elements()) {
-      if (!e.is_string()) table.refuse(e, fmt::format("need '{}': expected strings, got a {}", member.key, e.kind_name()));
+      if (!e.is_string())
+        table.refuse(e, fmt::format("need '{}': expected strings, got a {}", member.key, e.kind_name()));
       need.list.push_back(e.as_string());
     }
   } else {
-    table.refuse(member.value, fmt::format("need '{}': expected a version range as \">=2.34,<3\" or a list of strings, got {}",
-                                           member.key, member.value.text()));
+    table.refuse(member.value,
+                 fmt::format("need '{}': expected a version range as \">=2.34,<3\" or a list of strings, got {}",
+                             member.key, member.value.text()));
   }
   return need;
 }
@@ -108,7 +110,8 @@ void parse_provides(const ConfigNode& node, Manifest& m) {
         table.refuse(kernel, fmt::format("flags: unknown flag, got '{}', expected {}", flag, kernel_flag_names()));
     table.finish();
     if (!seen.insert(fmt::format("{} {} {}", entry.op, entry.device, entry.backend)).second)
-      table.refuse(kernel, fmt::format("kernel of '{}' on '{}' by '{}' is listed twice", entry.op, entry.device, entry.backend));
+      table.refuse(
+          kernel, fmt::format("kernel of '{}' on '{}' by '{}' is listed twice", entry.op, entry.device, entry.backend));
     m.kernels.push_back(std::move(entry));
   }
   for (const ConfigNode& component : provides.tables("component")) parse_component(component, m);
@@ -122,7 +125,8 @@ void parse_library(const ConfigNode& node, Manifest& m) {
     StrictTable table(member.value, "library." + member.key);
     const std::string path = table.string("path"), hash = table.string("sha256");
     const bool hex = hash.size() == 64 && hash.find_first_not_of("0123456789abcdef") == std::string::npos;
-    if (!hex) table.refuse(member.value, fmt::format("sha256: expected 64 lower-case hexadecimal digits, got '{}'", hash));
+    if (!hex)
+      table.refuse(member.value, fmt::format("sha256: expected 64 lower-case hexadecimal digits, got '{}'", hash));
     const std::vector<Need> needs = parse_needs(table.optional("needs"), "needs");
     table.finish();
     if (!ours) continue;
@@ -130,7 +134,9 @@ void parse_library(const ConfigNode& node, Manifest& m) {
     m.sha256 = hash;
     m.needs = needs;
   }
-  if (m.library.empty()) libraries.refuse(node, fmt::format("no section [library.{}]: the plugin is not built for this platform", kPlatform));
+  if (m.library.empty())
+    libraries.refuse(node,
+                     fmt::format("no section [library.{}]: the plugin is not built for this platform", kPlatform));
 }
 
 // The keys that manifests and their hand-written part share.
@@ -156,7 +162,8 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
   Manifest m;
   m.id = top.string("id");
   if (!valid_id(m.id))
-    top.refuse(*root.find("id"), fmt::format("id: got '{}', expected lower-case words joined by dots, at least two", m.id));
+    top.refuse(*root.find("id"),
+               fmt::format("id: got '{}', expected lower-case words joined by dots, at least two", m.id));
   m.version = top.string("version");
   Authored identity;
   parse_identity(top, identity);
@@ -273,8 +280,8 @@ bool version_in_range(std::string_view version, std::string_view range) {
   const Numbers have = version_numbers(version);
   bool all = true;
   for (const std::string& part : split(range, ',')) {
-    const auto* relation =
-        std::find_if(std::begin(kRelations), std::end(kRelations), [&](const auto& r) { return part.starts_with(r.sign); });
+    const auto* relation = std::find_if(std::begin(kRelations), std::end(kRelations),
+                                        [&](const auto& r) { return part.starts_with(r.sign); });
     if (relation == std::end(kRelations))
       fail(GESTALT_CONFIG_ERROR, "version range '{}', expected parts as '>=2.34' joined by ','", range);
     all = relation->holds(have, version_numbers(std::string_view(part).substr(relation->sign.size()))) && all;

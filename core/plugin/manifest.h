@@ -28,13 +28,13 @@ struct ComponentEntry {
 // or by its kernels, which know how to ask, and are shown to the user here.
 struct Need {
   std::string name;
-  std::string range;               // ">=2.34,<3"
+  std::string range;              // ">=2.34,<3"
   std::vector<std::string> list;  // sm = ["80", "90"]; then range is empty
 };
 
 // plugin.toml: what a plugin is and provides, readable without running any of it.
 struct Manifest {
-  std::string id, version;                       // "acme.kernels", "1.4.0"
+  std::string id, version;                      // "acme.kernels", "1.4.0"
   std::string publisher, license, description;  // authored
   uint32_t abi_major = 0, min_minor = 0;
   std::string library;  // relative to the manifest

@@ -37,8 +37,8 @@ void append_component(std::string& out, const ComponentEntry& c) {
 }  // namespace
 
 std::string to_toml(const Manifest& m) {
-  std::string out = fmt::format("# Written by `gestalt plugin pack`.\nmanifest = 1\nid = {}\nversion = {}\n", quote(m.id),
-                                quote(m.version));
+  std::string out = fmt::format("# Written by `gestalt plugin pack`.\nmanifest = 1\nid = {}\nversion = {}\n",
+                                quote(m.id), quote(m.version));
   if (!m.publisher.empty()) out += fmt::format("publisher = {}\n", quote(m.publisher));
   if (!m.license.empty()) out += fmt::format("license = {}\n", quote(m.license));
   if (!m.description.empty()) out += fmt::format("description = {}\n", quote(m.description));

@@ -36,14 +36,15 @@ std::string paths_text(const std::vector<fs::path>& paths) {
 }  // namespace
 
 std::vector<fs::path> plugin_search(const std::vector<fs::path>& configured, Trust trust) {
-  std::vector<fs::path> search = {fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib/gestalt/plugins"};
+  std::vector<fs::path> search = {fs::read_symlink("/proc/self/exe").parent_path().parent_path() /
+                                  "lib/gestalt/plugins"};
   const char* environment = std::getenv("GESTALT_PLUGIN_PATH");
   if (environment && trust != Trust::kLocked) {
     for (const std::string& entry : split(environment, ':')) {
       if (entry.empty()) continue;
       if (!fs::path(entry).is_absolute())
-        fail(GESTALT_CONFIG_ERROR, "[GESTALT_PLUGIN_PATH] relative path, got '{}', expected absolute paths joined by ':'",
-             entry);
+        fail(GESTALT_CONFIG_ERROR,
+             "[GESTALT_PLUGIN_PATH] relative path, got '{}', expected absolute paths joined by ':'", entry);
       search.emplace_back(entry);
     }
   }
@@ -93,7 +94,8 @@ const Registry::Found& Registry::find(std::string_view id) const {
   std::string reason = "not found";
   if (const std::string near = nearest(id, ids); !near.empty()) reason += fmt::format("; did you mean '{}'?", near);
   for (const Unreadable& u : unreadable_) reason += fmt::format("; unreadable: {}", u.reason);
-  fail(GESTALT_CONFIG_ERROR, "plugin '{}': step 'search': file */plugin.toml in {}: {}", id, paths_text(searched_), reason);
+  fail(GESTALT_CONFIG_ERROR, "plugin '{}': step 'search': file */plugin.toml in {}: {}", id, paths_text(searched_),
+       reason);
 }
 
 void Registry::load(const std::vector<std::string>& ids, Trust trust, const Lock* lock) {
@@ -131,7 +133,8 @@ void Registry::add(Plugin p) {
       refuse(fmt::format("it defines op '{}', but only plugins '{}.*' may define ops '{}.*'", name,
                          first_part(name) == "core" ? "gestalt" : first_part(name), first_part(name)));
     for (const OpRef& other : ops_)
-      if (op_name(*other.op) == name) refuse(fmt::format("op '{}' is defined by plugin '{}' already", name, other.plugin));
+      if (op_name(*other.op) == name)
+        refuse(fmt::format("op '{}' is defined by plugin '{}' already", name, other.plugin));
   }
   for (uint64_t i = 0; i < d.num_kernels; ++i) {
     const gestalt_kernel& k = *d.kernels[i];

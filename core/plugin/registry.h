@@ -30,8 +30,8 @@ struct ComponentRef {
 };
 
 // The search path of plugin folders: beside the executable (<executable>/../lib/gestalt/plugins), then
-// GESTALT_PLUGIN_PATH (not under trust 'locked'), then `configured` ([plugins] search, already made absolute). Never the
-// current folder: a relative entry of the environment is an error.
+// GESTALT_PLUGIN_PATH (not under trust 'locked'), then `configured` ([plugins] search, already made absolute). Never
+// the current folder: a relative entry of the environment is an error.
 std::vector<std::filesystem::path> plugin_search(const std::vector<std::filesystem::path>& configured, Trust trust);
 
 // All plugins of the process and what they provide. [setup] Plugins are found by their manifests and do nothing until

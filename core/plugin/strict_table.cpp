@@ -86,14 +86,14 @@ void StrictTable::finish() const {
   for (const ConfigMember& member : node_.members()) {
     if (known_.count(member.key)) continue;
     const std::string near = nearest(member.key, known);
-    refuse(member.value, fmt::format("unknown key, got '{}', expected one of {}{}", escape_controls(member.key), join(known, ", "),
-                                     near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+    refuse(member.value, fmt::format("unknown key, got '{}', expected one of {}{}", escape_controls(member.key),
+                                     join(known, ", "), near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
   }
 }
 
 void StrictTable::refuse(const ConfigNode& at, std::string_view problem) const {
   const std::string section = path_.empty() ? "" : fmt::format("[{}] ", path_);
-  fail(GESTALT_CONFIG_ERROR, "{}: {}{}", at.origin.position(), section, problem);
+  fail(GESTALT_CONFIG_ERROR, "{}: {}", at.origin.position(), escape_controls(section + std::string(problem)));
 }
 
 void StrictTable::wrong_kind(std::string_view key, const ConfigNode& value, std::string_view expected) const {

@@ -22,10 +22,10 @@ class StrictTable {
   int64_t integer(std::string_view key);
   uint32_t u32(std::string_view key);
   bool boolean(std::string_view key, bool otherwise);
-  std::vector<std::string> strings(std::string_view key);            // empty when absent
-  const ConfigNode& table(std::string_view key);                     // must be there
-  const std::vector<ConfigNode>& tables(std::string_view key);       // [[key]], empty when absent
-  const ConfigNode* optional(std::string_view key);                  // of any kind
+  std::vector<std::string> strings(std::string_view key);       // empty when absent
+  const ConfigNode& table(std::string_view key);                // must be there
+  const std::vector<ConfigNode>& tables(std::string_view key);  // [[key]], empty when absent
+  const ConfigNode* optional(std::string_view key);             // of any kind
 
   // After all keys were asked for: an unknown key is an error with the nearest known one.
   void finish() const;

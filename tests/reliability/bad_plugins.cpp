@@ -146,7 +146,8 @@ std::vector<Case> cases() {
        }},
       {"no library", "path", "No such file", [](Box& b) { fs::remove(b.library); }},
       {"text as library", "elf", "not an ELF file", [](Box& b) { b.bytes(std::string(5000, 'x')); }},
-      patched("another architecture", "built for aarch64, this machine is x86_64", [](auto& h) { h.e_machine = EM_AARCH64; }),
+      patched("another architecture", "built for aarch64, this machine is x86_64",
+              [](auto& h) { h.e_machine = EM_AARCH64; }),
       patched("an unknown architecture", "built for machine 4660", [](auto& h) { h.e_machine = 0x1234; }),
       patched("32-bit", "32-bit ELF file", [](auto& h) { h.e_ident[EI_CLASS] = ELFCLASS32; }),
       patched("big-endian", "big-endian", [](auto& h) { h.e_ident[EI_DATA] = ELFDATA2MSB; }),
@@ -216,11 +217,16 @@ std::vector<Case> cases() {
       // the manifest
       {"manifest of another ABI major", "abi", "asks for ABI 99.0",
        [](Box& b) { b.edit([](Manifest& m) { m.abi_major = 99; }); }},
-      {"manifest of a later minor", "abi", "asks for ABI 1.9", [](Box& b) { b.edit([](Manifest& m) { m.min_minor = 9; }); }},
+      {"manifest of a later minor", "abi", "asks for ABI 1.9",
+       [](Box& b) { b.edit([](Manifest& m) { m.min_minor = 9; }); }},
       {"needs a later glibc", "needs", "needs glibc >=9.1",
-       [](Box& b) { b.edit([](Manifest& m) { m.needs = {{"glibc", ">=9.1", {}}}; }); }},
+       [](Box& b) { b.edit([](Manifest& m) {
+                      m.needs = {{"glibc", ">=9.1", {}}};
+                    }); }},
       {"manifest with one kernel more", "compare", "it says kernel of 'core.add' on 'cpu' by 'lies.cpu'",
-       [](Box& b) { b.edit([](Manifest& m) { m.kernels.push_back({"core.add", "cpu", "lies.cpu", 0}); }); }},
+       [](Box& b) { b.edit([](Manifest& m) {
+                      m.kernels.push_back({"core.add", "cpu", "lies.cpu", 0});
+                    }); }},
       {"manifest with one kernel less", "compare", "the binary says kernel of 'acme.twice'",
        [](Box& b) { b.edit([](Manifest& m) { m.kernels.clear(); }); }},
       {"manifest with another version", "compare", "it says version '1.0.7'",
@@ -395,8 +401,7 @@ TEST_CASE("an unreadable manifest is an error only for who names the plugin, and
          fs::create_directory(p);
        }},
       {"binary", [](const fs::path& p) { write(p, std::string("\x7f\x45\x4c\x46\0\0\xff\xfe", 8)); }},
-      {"unknown key, got 'licence'",
-       [](const fs::path& p) { write(p, "licence = \"MIT\"\n" + read_file(p, kMax)); }},
+      {"unknown key, got 'licence'", [](const fs::path& p) { write(p, "licence = \"MIT\"\n" + read_file(p, kMax)); }},
   };
   for (const Bad& b : bad) {
     DYNAMIC_SECTION(b.reason) {

@@ -10,7 +10,8 @@
 #define ODD_MAIN gestalt_plugin_main_v1
 #endif
 
-#define STR(text) {text, sizeof(text) - 1}
+#define STR(text) \
+  { text, sizeof(text) - 1 }
 
 #ifdef ODD_DEPENDENCY
 int odd_dependency(void);
@@ -51,22 +52,34 @@ static gestalt_status* tracker_create(const gestalt_host* host, const gestalt_at
 }
 static void tracker_destroy(void* self) { (void)self; }
 
-static gestalt_op op = {sizeof(gestalt_op), STR("acme.twice(x) -> (y)"), GESTALT_OP_PURE, kernel_prepare, NULL, NULL, NULL};
-static gestalt_kernel kernel = {
-    sizeof(gestalt_kernel), STR("acme.twice"), STR("cpu"), STR("acme.cpu"), GESTALT_KERNEL_DETERMINISTIC,
-    kernel_prepare,         kernel_run,        kernel_destroy};
+static gestalt_op op = {
+    sizeof(gestalt_op), STR("acme.twice(x) -> (y)"), GESTALT_OP_PURE, kernel_prepare, NULL, NULL, NULL};
+static gestalt_kernel kernel = {sizeof(gestalt_kernel),       STR("acme.twice"), STR("cpu"), STR("acme.cpu"),
+                                GESTALT_KERNEL_DETERMINISTIC, kernel_prepare,    kernel_run, kernel_destroy};
 static gestalt_tracker_1 table = {sizeof(gestalt_tracker_1), tracker_open, tracker_write, tracker_flush};
 static gestalt_config_key keys[] = {
     {STR("every"), STR("i64"), STR("10"), STR("1"), STR(""), STR(""), STR(""), STR("steps between lines"), 0},
     {STR("every"), STR("i64"), STR("10"), STR("1"), STR(""), STR(""), STR(""), STR("steps between lines"), 0}};
-static gestalt_component component = {sizeof(gestalt_component), STR("tracker/1"), STR("acme.tracker"), keys, 1,
-                                      tracker_create,            tracker_destroy,  &table};
+static gestalt_component component = {
+    sizeof(gestalt_component), STR("tracker/1"), STR("acme.tracker"), keys, 1, tracker_create, tracker_destroy, &table};
 static const gestalt_op* ops[] = {&op, &op};
 static const gestalt_kernel* kernels[] = {&kernel, &kernel};
 static const gestalt_component* components[] = {&component, &component};
-static gestalt_plugin plugin = {
-    sizeof(gestalt_plugin), GESTALT_ABI_MAJOR, 0, 0, 0, STR("acme.odd"), STR("1.0.0"), STR("test"), ops, 1, kernels, 1,
-    components,             1,                 NULL};
+static gestalt_plugin plugin = {sizeof(gestalt_plugin),
+                                GESTALT_ABI_MAJOR,
+                                0,
+                                0,
+                                0,
+                                STR("acme.odd"),
+                                STR("1.0.0"),
+                                STR("test"),
+                                ops,
+                                1,
+                                kernels,
+                                1,
+                                components,
+                                1,
+                                NULL};
 
 static const char* mode;
 static int is(const char* name) { return strcmp(mode, name) == 0; }

@@ -45,7 +45,10 @@ class Compiled {
   // Runs directly, or by a graph captured on first use. Graphs are dropped when addresses or sizes change.
   void run(Device& device, const std::vector<Stream>& streams, bool accumulate, bool capture);
   // After bind_input: graphs hold the old addresses.
-  void forget_graphs() { graphs_[0] = graphs_[1] = Graph(); }
+  void forget_graphs() {
+    graphs_[0] = Graph();
+    graphs_[1] = Graph();
+  }
 
  private:
   DimTable dims_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/tensor/dtype.h"
 #include "core/tensor/half.h"
 #include "gestalt/philox.h"
 

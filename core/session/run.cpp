@@ -1,0 +1,171 @@
+#include "core/session/run.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "core/base/host.h"
+#include "core/config/attr_list.h"
+#include "core/runtime/parallel.h"
+#include "core/tensor/dtype.h"
+
+namespace gestalt::core {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kResolvedName = "run.toml";  // the resolved configuration inside a checkpoint
+
+// Sections whose keys a component completes.
+struct Section {
+  const char* section;
+  const char* key;   // names the component
+  const char* kind;
+  bool of_training;  // looked at only when the task uses data
+};
+constexpr Section kSections[] = {{"device", "run.device", "device/1", false},
+                                 {"model", "model.type", "module/1", false},
+                                 {"tokenizer", "tokenizer.type", "tokenizer/1", false},
+                                 {"data", "data.type", "dataset/1", true},
+                                 {"optimizer", "optimizer.type", "optimizer/1", true},
+                                 {"checkpoint", "checkpoint.type", "checkpoint/1", false}};
+
+std::vector<fs::path> search_of(const Config& config, const fs::path& base) {
+  std::vector<fs::path> out;
+  for (const std::string& s : config.str_list("plugins.search"))
+    out.push_back(fs::path(s).is_absolute() ? fs::path(s) : fs::absolute(base / s).lexically_normal());
+  return out;
+}
+
+ConfigSchema schema_of(const Config& config, const Registry& registry, bool uses_data) {
+  ConfigSchema schema = core_schema();
+  const std::vector<std::string> use = config.str_list("plugins.use");
+  auto extend = [&](const std::string& section, const char* kind, const std::string& name) {
+    const ComponentEntry* entry = registry.component_entry(use, kind, name);
+    if (!entry) registry.component(kind, name);  // throws with the nearest name, or the plugin that has it
+    schema.extend(section, name, entry->keys, Presence::kIfPresent);
+  };
+  for (const Section& s : kSections) {
+    const ConfigNode* name = config.find(s.key);
+    if ((s.of_training && !uses_data) || (!name && std::string_view(s.key) != "run.device")) continue;
+    if (name && !name->is_string()) continue;  // the check says so
+    extend(s.section, s.kind, name ? name->as_string() : "cpu");
+  }
+  if (uses_data)
+    for (const std::string& t : config.str_list("metrics.trackers")) extend(join_path("metrics", t), "tracker/1", t);
+  return schema;
+}
+
+std::map<std::string, std::string> string_table(const ConfigNode* node, std::string_view what) {
+  std::map<std::string, std::string> out;
+  for (size_t i = 0; node && i < node->members().size(); ++i) {
+    const ConfigMember& m = node->members()[i];
+    if (!m.value.is_string())
+      fail(GESTALT_CONFIG_ERROR, "{}: [{}] '{}' is a {}, expected a string", m.value.origin.position(), what, m.key,
+           m.value.kind_name());
+    out[m.key] = m.value.as_string();
+  }
+  return out;
+}
+
+}  // namespace
+
+void publish_interfaces() { parallel(); }
+
+Run::Run(const RunOptions& options) {
+  publish_interfaces();
+  fs::path file = options.target;
+  std::error_code ec;
+  if (fs::is_directory(file, ec)) {
+    checkpoint_ = fs::absolute(file).lexically_normal();
+    file = checkpoint_ / kResolvedName;
+    if (!fs::exists(file, ec))
+      fail(GESTALT_NOT_FOUND, "[{}] is a folder without '{}', expected a checkpoint or a run file", options.target.native(),
+           kResolvedName);
+  } else if (!fs::exists(file, ec)) {
+    fail(GESTALT_NOT_FOUND, "[{}] no such file, expected a run file or a checkpoint folder", options.target.native());
+  }
+  config_ = Config::load(file, options.sets, options.environment);
+  if (!options.uses_data)
+    for (const char* section : {"data", "optimizer", "train", "metrics"}) config_.root().erase(section);
+
+  const Trust trust = config_.str("plugins.trust", "named") == "locked" ? Trust::kLocked : Trust::kNamed;
+  registry_.discover(plugin_search(search_of(config_, fs::absolute(file).parent_path()), trust));
+  const std::vector<std::string> use = config_.str_list("plugins.use");
+  for (const std::string& id : use) registry_.find(id);
+  check(config_, schema_of(config_, registry_, options.uses_data));
+
+  std::unique_ptr<Lock> lock;
+  if (trust == Trust::kLocked) lock = std::make_unique<Lock>(read_lock(config_.str("plugins.lock")));
+  registry_.load(use, trust, lock.get());
+  for (const OpRef& op : registry_.ops()) ops_.add_plugin_op(op.op, op.host, std::string(op.plugin));
+  dtype_ = parse_dtype(config_.str("run.dtype"), "run.dtype");
+  seed_ = static_cast<uint64_t>(config_.i64("run.seed"));
+}
+
+fs::path Run::output() const {
+  const std::string text = config_.str("run.output", "");
+  if (text.empty() || text == "runs/<run.name>") return fs::path("runs") / config_.str("run.name");
+  return text;
+}
+
+KernelPolicy Run::kernel_policy(const std::string& kernels_of) const {
+  KernelPolicy p;
+  p.order = config_.str_list("kernels." + kernels_of);
+  p.pins = string_table(config_.find("kernels.pin"), "kernels.pin");
+  const ConfigNode* rules = config_.find("kernels.rule");
+  for (size_t i = 0; rules && i < rules->elements().size(); ++i) {
+    const std::string at = fmt::format("kernels.rule[{}].", i);
+    p.rules.push_back({config_.str(at + "where"), config_.str(at + "op"), config_.str(at + "backend"),
+                       rules->elements()[i].origin.position()});
+  }
+  if (config_.boolean("run.deterministic", false)) p.require |= GESTALT_REQUIRE_DETERMINISTIC;
+  std::vector<std::string> known;
+  for (const KernelRef& k : registry_.kernels()) known.emplace_back(view_of(k.kernel->backend));
+  auto must_exist = [&](const std::string& backend, const std::string& where) {
+    if (std::find(known.begin(), known.end(), backend) != known.end()) return;
+    fail(GESTALT_CONFIG_ERROR, "[{}] backend '{}' is of no loaded plugin; loaded backends: {}", where, backend, [&] {
+      std::string list;
+      std::sort(known.begin(), known.end());
+      known.erase(std::unique(known.begin(), known.end()), known.end());
+      for (const std::string& k : known) list += (list.empty() ? "" : ", ") + k;
+      return list.empty() ? std::string("none") : list;
+    }());
+  };
+  for (const std::string& b : p.order) must_exist(b, "kernels." + kernels_of);
+  for (const auto& [op, b] : p.pins) must_exist(b, "kernels.pin \"" + op + "\"");
+  for (const auto& r : p.rules) must_exist(r.backend, "kernels.rule at " + r.origin);
+  return p;
+}
+
+RecomputePolicy Run::recompute_policy() const {
+  return {config_.str_list("model.recompute.paths"), config_.str_list("model.recompute.ops")};
+}
+
+Machine::Machine(const Run& run) {
+  const Config& config = run.config();
+  const AttrList none;
+  comm_ = Instance(run.registry().component("comm/1", config.str("mesh.control")), none.data(), none.size());
+  int64_t rank = 0, world = 1;
+  check(comm_.component().host, comm_.table<gestalt_comm_1>()->world(comm_.self(), &rank, &world), comm_.text());
+  mesh_ = Mesh(config, rank, world);
+
+  const ConfigNode* section = config.find("device");
+  Config own = Config::from_text("", "device");
+  own.root().insert("device", section ? *section : ConfigNode::table());
+  const ComponentRef component = run.registry().component("device/1", config.str("run.device"));
+  std::vector<KeySpec> keys;
+  for (uint64_t i = 0; i < component.component->num_keys; ++i) keys.push_back(key_spec(component.component->keys[i]));
+  ConfigSchema schema;
+  schema.extend("device", config.str("run.device"), keys);
+  check(own, schema);
+  const AttrList attrs = to_attrs(*own.find("device"));
+  auto instance = std::make_shared<Instance>(component, attrs.data(), attrs.size());
+  device_ = std::make_unique<Device>(component.host, instance->table<gestalt_device_1>(), instance->self(), instance);
+  policy_ = run.kernel_policy(device_->kernels_of());
+  const int64_t num_streams = config.i64("run.streams", 1);
+  for (int64_t i = 0; i < num_streams; ++i) streams_.push_back(device_->open_stream());
+  arenas_ = std::make_unique<ArenaSet>(*device_);
+}
+
+}  // namespace gestalt::core

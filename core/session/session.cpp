@@ -1,0 +1,192 @@
+#include "core/session/session.h"
+
+#include <algorithm>
+
+#include "core/base/host.h"
+#include "core/config/attr_list.h"
+
+#include <spdlog/spdlog.h>
+
+namespace gestalt::core {
+
+namespace fs = std::filesystem;
+
+extern const gestalt_session_api kSessionApi;  // session_abi.cpp
+
+Session::Session(Run& run, std::vector<std::string> arguments, std::string resume)
+    : run_(run), abi_{{&kSessionApi}, this}, arguments_(std::move(arguments)), resume_(std::move(resume)) {
+  for (const std::string& a : arguments_) argument_strs_.push_back(str_of(a));
+}
+
+Session::~Session() {
+  for (Instance& t : trackers_)
+    if (trackers_open_)
+      if (gestalt_status* status = t.table<gestalt_tracker_1>()->flush(t.self()))
+        spdlog::error("{}: {}", t.text(), take(status).message());
+  // Work in flight must not outlive what it reads.
+  if (machine_) try {
+      machine_->device().sync();
+    } catch (const Error& e) {
+      spdlog::error("{}", e.message());
+    }
+}
+
+Session& Session::of(gestalt_session* s) { return *reinterpret_cast<Abi*>(s)->self; }
+
+Machine& Session::machine() {
+  if (!machine_) machine_ = std::make_unique<Machine>(run_);
+  return *machine_;
+}
+
+DataSource& Session::data() {
+  if (!data_) data_ = std::make_unique<DataSource>(run_.registry(), run_.config());
+  return *data_;
+}
+
+const ModelTree& Session::tree() {
+  if (!tree_) tree_ = std::make_unique<ModelTree>(run_.registry(), run_.config(), machine().mesh(), run_.dtype());
+  return *tree_;
+}
+
+ParameterStore& Session::store() {
+  if (!store_) store_ = std::make_unique<ParameterStore>(machine().device(), tree());
+  return *store_;
+}
+
+Trainer& Session::trainer() {
+  if (!trainer_) fail(GESTALT_INVALID_ARGUMENT, "[session] train_step before open_optimizer");
+  return *trainer_;
+}
+
+Predictor& Session::predictor() {
+  if (!predictor_) predictor_ = std::make_unique<Predictor>(run_, machine(), tree(), store(), seq_len());
+  return *predictor_;
+}
+
+void Session::open_model(const std::string& load_from) {
+  fs::path from = load_from;
+  if (from.empty()) from = run_.checkpoint();
+  if (from.empty() && !resume_.empty() && resume_ != "none") {
+    from = resume_ == "auto" ? newest_checkpoint(run_.output()) : fs::path(resume_);
+    if (from.empty()) spdlog::info("no checkpoint below '{}': a new run", run_.output().native());
+  }
+  if (from.empty()) from = run_.config().str("checkpoint.load", "");
+  loaded_from_ = from;
+  if (!from.empty()) {
+    loaded_ = load_checkpoint(run_, store(), tree(), {}, from, false);
+    spdlog::info("loaded '{}' (step {})", from.native(), loaded_.step);
+  } else if (const std::string init = run_.config().str("model.init_from", ""); !init.empty()) {
+    load_checkpoint(run_, store(), tree(), {}, init, false);
+    spdlog::info("parameters begin as in '{}'", init);
+  } else {
+    store().initialise(run_.seed(), machine().mesh());
+  }
+}
+
+void Session::open_optimizer() {
+  open_data();
+  trainer_ = std::make_unique<Trainer>(run_, machine(), tree(), store(), data());
+  check_rules();
+  if (loaded_from_.empty()) return;
+  const TrainingState state = load_checkpoint(run_, store(), tree(), trainer_->optimizer_states(), loaded_from_, true);
+  if (const auto* split = data().split("train"); split && !state.data_digest.empty() && split->digest != state.data_digest)
+    fail(GESTALT_CONFIG_ERROR, "[data] the checkpoint '{}' was trained on other data (digest {}, now {}); start a new run or "
+         "restore the corpus", loaded_from_.native(), state.data_digest, split->digest);
+  const int64_t batch = run_.config().i64("train.global_batch");
+  if (state.samples != state.step * batch)
+    fail(GESTALT_CONFIG_ERROR, "[train.global_batch] the checkpoint has consumed {} samples in {} steps, which does not fit a "
+         "global batch of {}", state.samples, state.step, batch);
+  trainer_->set_steps_done(state.step);
+}
+
+// A kernel rule or pin that reaches no op of the run is a setting without effect.
+void Session::check_rules() {
+  std::vector<const Program*> programs = {&trainer_->loss_program().compiled().program(),
+                                          &trainer_->update_program().program()};
+  const std::vector<std::string> unused = unused_rules(machine().policy(), programs);
+  if (!unused.empty()) fail(GESTALT_CONFIG_ERROR, "{}", unused[0]);
+}
+
+gestalt_step_result Session::evaluate(const std::string& split, int64_t first, int64_t num) {
+  open_data();
+  const DataSource::Split* s = data().split(split);
+  if (!s) fail(GESTALT_NOT_FOUND, "[data] has no split '{}'", split);
+  const int64_t batch = run_.config().i64("train.micro_batch", run_.config().i64("train.global_batch", 1));
+  auto& program = evaluators_[split];
+  if (!program)
+    program = std::make_unique<LossProgram>(run_, machine(), tree(), store(), data(), split, batch, false, nullptr, nullptr);
+  if (num < 0) {
+    if (s->num_samples < 0)
+      fail(GESTALT_INVALID_ARGUMENT, "[evaluate] split '{}' is unlimited; say how many samples", split);
+    num = s->num_samples - first;
+  }
+  if (num < 1 || first < 0 || (s->num_samples >= 0 && first + num > s->num_samples))
+    fail(GESTALT_INVALID_ARGUMENT, "[evaluate] samples {} to {} of split '{}', which has {}", first, first + num, split,
+         s->num_samples);
+  gestalt_step_result r{};
+  r.struct_size = sizeof(r);
+  for (int64_t at = first; at < first + num; at += batch) {
+    std::vector<int64_t> samples;
+    for (int64_t i = at; i < std::min(at + batch, first + num); ++i) samples.push_back(i);
+    r.weight += program->run(samples, at > first, false);
+    r.num_tokens += program->num_tokens();
+  }
+  r.loss = r.weight > 0 ? program->sums().at(program->loss_name() + ".sum") / r.weight : 0;
+  r.step = trainer_ ? trainer_->steps_done() : loaded_.step;
+  return r;
+}
+
+fs::path Session::save() {
+  TrainingState state = loaded_;
+  if (trainer_) {
+    state.step = trainer_->steps_done();
+    state.samples = state.step * run_.config().i64("train.global_batch");
+    if (const auto* split = data().split("train")) state.data_digest = split->digest;
+  }
+  return save_checkpoint(run_, store(), tree(), trainer_ ? trainer_->optimizer_states() : std::vector<gestalt_optimizer_state>{},
+                         state);
+}
+
+const fs::path& Session::output_folder() {
+  if (output_.empty()) {
+    output_ = run_.output();
+    std::error_code ec;
+    fs::create_directories(output_, ec);
+    if (ec) fail(GESTALT_IO_ERROR, "[run.output] cannot make folder '{}': {}", output_.native(), ec.message());
+  }
+  return output_;
+}
+
+void Session::metrics(int64_t step, const gestalt_metric* metrics, uint64_t num) {
+  if (!trackers_open_) {
+    for (const std::string& name : run_.config().str_list("metrics.trackers")) {
+      const ConfigNode* section = run_.config().find(join_path("metrics", name));
+      const AttrList attrs = to_attrs(section ? *section : ConfigNode::table());
+      Instance t(run_.registry().component("tracker/1", name), attrs.data(), attrs.size());
+      check(t.component().host,
+            t.table<gestalt_tracker_1>()->open(t.self(), str_of(output_folder().native()),
+                                               str_of(run_.config().str("run.name")),
+                                               loaded_from_.empty() ? -1 : loaded_.step),
+            t.text());
+      trackers_.push_back(std::move(t));
+    }
+    trackers_open_ = true;
+  }
+  for (Instance& t : trackers_) {
+    check(t.component().host, t.table<gestalt_tracker_1>()->write(t.self(), step, metrics, num), t.text());
+    check(t.component().host, t.table<gestalt_tracker_1>()->flush(t.self()), t.text());
+  }
+}
+
+gestalt_attr Session::config_value(std::string_view key) {
+  const ConfigNode* node = run_.config().find(key);
+  if (!node) fail(GESTALT_NOT_FOUND, "[{}] is not set", key);
+  ConfigNode one = ConfigNode::table();
+  one.insert("value", *node);
+  config_values_.push_back(to_attrs(one));
+  const gestalt_attr* a = config_values_.back().find("value");
+  if (!a) fail(GESTALT_INVALID_ARGUMENT, "[{}] is a {}, expected a value or a list", key, node->kind_name());
+  return *a;
+}
+
+}  // namespace gestalt::core

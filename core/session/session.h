@@ -1,0 +1,97 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/config/attr_list.h"
+#include "core/session/checkpoint_io.h"
+#include "core/session/trainer.h"
+#include "gestalt/abi/session.h"
+
+namespace gestalt::core {
+
+// Logits of one sequence through an `infer` program.
+class Predictor {
+ public:
+  Predictor(const Run& run, Machine& machine, const ModelTree& tree, ParameterStore& store, int64_t max_tokens);
+  int64_t vocabulary() const { return vocabulary_; }
+  // f32, row major [ids, vocabulary].
+  void logits(const int32_t* ids, int64_t num, float* out);
+  const Compiled& compiled() const { return *compiled_; }
+
+ private:
+  Machine& machine_;
+  std::unique_ptr<BatchBuffers> batch_;
+  std::unique_ptr<Compiled> compiled_;
+  int64_t vocabulary_ = 0;
+  Buffer seed_, scalars_;
+};
+
+// What a task works with: opened piece by piece, on first use. The host's side of gestalt_session_api.
+class Session {
+ public:
+  // arguments: those of the command line that belong to the task. resume: "auto", "none" or a checkpoint folder.
+  Session(Run& run, std::vector<std::string> arguments, std::string resume);
+  ~Session();
+  Session(const Session&) = delete;
+
+  gestalt_session* abi() { return &abi_.session; }
+  Run& run() { return run_; }
+  Machine& machine();
+  DataSource& data();
+  const ModelTree& tree();
+  ParameterStore& store();
+  Trainer& trainer();
+  Predictor& predictor();
+
+  void open_model(const std::string& load_from);
+  void open_data() { data().open(seq_len(), static_cast<int64_t>(run_.seed())); }
+  void open_optimizer();
+  gestalt_step_result evaluate(const std::string& split, int64_t first, int64_t num);
+  std::filesystem::path save();
+  void metrics(int64_t step, const gestalt_metric* metrics, uint64_t num);
+  const std::filesystem::path& output_folder();
+  int64_t seq_len() const { return run_.config().i64("model.seq_len"); }
+  const std::vector<gestalt_str>& arguments() const { return argument_strs_; }
+  // A value of the configuration as an attribute whose storage lives as long as the session.
+  gestalt_attr config_value(std::string_view key);
+  static Session& of(gestalt_session* s);
+  std::string saved_path;  // what the last save returned, for the ABI
+
+ private:
+  struct Abi {
+    gestalt_session session;
+    Session* self;
+  };
+  struct Tracker {
+    Instance instance;
+  };
+  void check_rules();
+
+  Run& run_;
+  Abi abi_;
+  std::vector<std::string> arguments_;
+  std::vector<gestalt_str> argument_strs_;
+  std::string resume_;
+  std::filesystem::path output_;
+  std::unique_ptr<Machine> machine_;
+  std::unique_ptr<DataSource> data_;
+  std::unique_ptr<ModelTree> tree_;
+  std::unique_ptr<ParameterStore> store_;
+  std::unique_ptr<Trainer> trainer_;
+  std::map<std::string, std::unique_ptr<LossProgram>> evaluators_;
+  std::unique_ptr<Predictor> predictor_;
+  std::filesystem::path loaded_from_;
+  TrainingState loaded_;
+  std::vector<Instance> trackers_;
+  bool trackers_open_ = false;
+  std::deque<AttrList> config_values_;
+};
+
+// Asks the running task to stop at the next step border: SIGTERM and SIGINT stop, SIGUSR1 saves. A second SIGTERM ends
+// the process at once.
+void install_signal_handlers();
+int32_t stop_requested();  // 0, 1: stop, 2: save (given back once)
+
+}  // namespace gestalt::core

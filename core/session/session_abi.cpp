@@ -1,0 +1,135 @@
+// The C functions of gestalt_session_api over Session. Exceptions end here.
+
+#include <cstdio>
+
+#include "core/base/host.h"
+#include "core/session/session.h"
+
+namespace gestalt::core {
+
+namespace {
+
+template <class F>
+gestalt_status* guarded(F f) noexcept {
+  try {
+    f();
+    return nullptr;
+  } catch (...) {
+    return status_of_current_exception();
+  }
+}
+
+// For functions that return a number: -1 when there is none.
+template <class F>
+int64_t number(F f) noexcept {
+  try {
+    return f();
+  } catch (...) {
+    return -1;
+  }
+}
+
+gestalt_status* config(gestalt_session* s, gestalt_str key, gestalt_attr* out) noexcept {
+  return guarded([&] { *out = Session::of(s).config_value(view_of(key)); });
+}
+gestalt_status* open_model(gestalt_session* s, gestalt_str load_from) noexcept {
+  return guarded([&] { Session::of(s).open_model(std::string(view_of(load_from))); });
+}
+gestalt_status* open_data(gestalt_session* s) noexcept {
+  return guarded([&] { Session::of(s).open_data(); });
+}
+gestalt_status* open_optimizer(gestalt_session* s) noexcept {
+  return guarded([&] { Session::of(s).open_optimizer(); });
+}
+int64_t num_parameters(gestalt_session* s) noexcept {
+  return number([&] { return Session::of(s).tree().num_parameters(); });
+}
+int64_t num_samples(gestalt_session* s, gestalt_str split) noexcept {
+  return number([&]() -> int64_t {
+    const DataSource::Split* info = Session::of(s).data().split(std::string(view_of(split)));
+    return info ? info->num_samples : 0;
+  });
+}
+gestalt_status* train_step(gestalt_session* s, gestalt_step_result* out) noexcept {
+  return guarded([&] { *out = Session::of(s).trainer().step(); });
+}
+gestalt_status* evaluate(gestalt_session* s, gestalt_str split, int64_t first, int64_t num,
+                         gestalt_step_result* out) noexcept {
+  return guarded([&] { *out = Session::of(s).evaluate(std::string(view_of(split)), first, num); });
+}
+int64_t bytes_of_text(gestalt_session* s, gestalt_str split) noexcept {
+  return number([&]() -> int64_t {
+    const DataSource::Split* info = Session::of(s).data().split(std::string(view_of(split)));
+    return info ? info->bytes_of_text : -1;
+  });
+}
+gestalt_status* logits(gestalt_session* s, const int32_t* ids, uint64_t num_ids, float* out, uint64_t room,
+                       int64_t* vocab) noexcept {
+  return guarded([&] {
+    Predictor& p = Session::of(s).predictor();
+    *vocab = p.vocabulary();
+    if (room == 0) return;
+    if (room / static_cast<uint64_t>(p.vocabulary()) < num_ids)
+      fail(GESTALT_INVALID_ARGUMENT, "[logits] room for {} floats, expected {}", room,
+           num_ids * static_cast<uint64_t>(p.vocabulary()));
+    p.logits(ids, static_cast<int64_t>(num_ids), out);
+  });
+}
+gestalt_status* tokenizer(gestalt_session* s, const gestalt_tokenizer_1** table, void** self) noexcept {
+  return guarded([&] {
+    DataSource& d = Session::of(s).data();
+    if (!d.has_tokenizer()) fail(GESTALT_CONFIG_ERROR, "[tokenizer] is missing, expected a section with 'type'");
+    *table = d.tokenizer();
+    *self = d.tokenizer_self();
+  });
+}
+gestalt_status* save(gestalt_session* s, gestalt_str* path) noexcept {
+  return guarded([&] {
+    Session& session = Session::of(s);
+    session.saved_path = session.save().native();
+    *path = str_of(session.saved_path);
+  });
+}
+gestalt_status* metrics(gestalt_session* s, int64_t step, const gestalt_metric* m, uint64_t num) noexcept {
+  return guarded([&] { Session::of(s).metrics(step, m, num); });
+}
+void print(gestalt_session*, gestalt_str text) noexcept {
+  std::fwrite(text.data, 1, text.size, stdout);
+  std::fflush(stdout);
+}
+uint64_t arguments(gestalt_session* s, const gestalt_str** out) noexcept {
+  *out = Session::of(s).arguments().data();
+  return Session::of(s).arguments().size();
+}
+int32_t stop(gestalt_session*) noexcept { return stop_requested(); }
+void output_folder(gestalt_session* s, gestalt_str* out) noexcept {
+  try {
+    *out = str_of(Session::of(s).output_folder().native());
+  } catch (...) {
+    *out = {nullptr, 0};
+  }
+}
+
+}  // namespace
+
+extern const gestalt_session_api kSessionApi;
+const gestalt_session_api kSessionApi = {sizeof(gestalt_session_api),
+                                         config,
+                                         open_model,
+                                         open_data,
+                                         open_optimizer,
+                                         num_parameters,
+                                         num_samples,
+                                         train_step,
+                                         evaluate,
+                                         bytes_of_text,
+                                         logits,
+                                         tokenizer,
+                                         save,
+                                         metrics,
+                                         print,
+                                         arguments,
+                                         stop,
+                                         output_folder};
+
+}  // namespace gestalt::core

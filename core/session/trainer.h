@@ -1,0 +1,109 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/session/data_source.h"
+#include "core/session/learning_rate.h"
+#include "core/session/parameter_store.h"
+#include "core/session/run.h"
+#include "gestalt/abi/session.h"
+
+namespace gestalt::core {
+
+// Sums that programs accumulate on the device, by name ("lm.sum", "lm.weight").
+class MetricSums {
+ public:
+  explicit MetricSums(Device& device) : device_(device) {}
+  void* address(const std::string& name);
+  // Waits for the device. The sums of a run that accumulated since its first micro-batch.
+  std::map<std::string, double> read();
+
+ private:
+  Device& device_;
+  std::map<std::string, Buffer> sums_;
+};
+
+// What one pass over micro-batches of a model is made of: a program with the losses (and gradients), its batch memory and
+// sums.
+class LossProgram {
+ public:
+  LossProgram(const Run& run, Machine& machine, const ModelTree& tree, ParameterStore& store, DataSource& data,
+              const std::string& split, int64_t max_samples, bool train, void* step_scalars, void* step_seed);
+
+  // Reads samples and runs forward (and backward). Returns the sum of token weights.
+  double run(const std::vector<int64_t>& samples, bool accumulate, bool capture);
+  // Node by node with finite checks.
+  double run_eager(const std::vector<int64_t>& samples, bool accumulate);
+  std::map<std::string, double> sums() { return sums_.read(); }
+  const Compiled& compiled() const { return *compiled_; }
+  int64_t max_samples() const { return max_samples_; }
+  int64_t num_tokens() const { return num_tokens_; }   // of the last run
+  double data_seconds() const { return data_seconds_; }
+  const std::vector<std::string>& unused_parameters() const { return unused_; }
+  const std::string& loss_name() const { return loss_name_; }
+
+ private:
+  double load(const std::vector<int64_t>& samples);
+
+  Machine& machine_;
+  DataSource& data_;
+  std::string split_;
+  int64_t max_samples_;
+  std::unique_ptr<BatchBuffers> batch_;
+  MetricSums sums_;
+  std::unique_ptr<Compiled> compiled_;
+  std::vector<std::string> unused_;
+  std::string loss_name_;
+  int64_t num_tokens_ = 0;
+  double data_seconds_ = 0;
+};
+
+// Training: micro-batches, norm, clip and update. The state after n updates is a function of the configuration and n.
+class Trainer {
+ public:
+  Trainer(const Run& run, Machine& machine, const ModelTree& tree, ParameterStore& store, DataSource& data);
+
+  gestalt_step_result step();
+  int64_t steps_done() const { return steps_done_; }
+  void set_steps_done(int64_t steps) { steps_done_ = steps; }
+  // The rate of update n (from 0) instead of the schedule's, for comparisons with other programs.
+  void override_rate(const std::function<double(int64_t)>& rate) { rate_ = rate; }
+  const std::vector<gestalt_optimizer_state>& optimizer_states() const { return states_; }
+  LossProgram& loss_program() { return *loss_; }
+  const Compiled& update_program() const { return *update_; }
+  // Gradients of one global batch without an update, for gradient checks. Returns the loss sum.
+  double accumulate_gradients(const std::vector<int64_t>& samples);
+
+ private:
+  void upload_seed();
+  void upload_scalars(double rate, double inv_tokens);
+  std::unique_ptr<Compiled> make_update(const Run& run, const ModelTree& tree);
+
+  Machine& machine_;
+  ParameterStore& store_;
+  Instance optimizer_;
+  std::vector<gestalt_optimizer_state> states_;
+  LearningRate schedule_;
+  std::function<double(int64_t)> rate_;
+  uint64_t seed_;
+  int64_t global_batch_, micro_batch_;
+  double clip_;
+  bool capture_, eager_;
+  Buffer step_scalars_, step_seed_;
+  std::array<float, GESTALT_NUM_SCALARS> host_scalars_{};
+  std::array<int32_t, 4> host_seed_{};
+  std::unique_ptr<LossProgram> loss_;
+  std::unique_ptr<Compiled> update_;
+  std::vector<int64_t> samples_;
+  int64_t steps_done_ = 0;
+};
+
+// Binds every input of a program to its storage. Names that `batch` and `metric` do not know are parameters and
+// gradients.
+void bind_inputs(Compiled& compiled, const ModelTree& tree, const ParameterStore& store, const BatchBuffers* batch,
+                 MetricSums* sums, void* step_scalars, void* step_seed);
+
+}  // namespace gestalt::core

@@ -1,0 +1,128 @@
+#include <cmath>
+
+#include "plugins/kernels_cpu/block_io.h"
+#include "plugins/kernels_cpu/cpu_kernel.h"
+#include "plugins/kernels_cpu/loops.h"
+#include "plugins/kernels_cpu/strided.h"
+
+// loss_sum = sum over tokens of weight (lse - logits[label]) with lse = log sum exp(logits). A token of weight 0 adds
+// nothing and its label is not read. The gradient is weight dloss (exp(logits - lse) - onehot(label)).
+namespace gestalt::kernels_cpu {
+namespace {
+
+void need_cross_entropy(const Plan& plan) {
+  const View logits = plan.in(0), labels = plan.in(1), weights = plan.in(2);
+  need_float(plan, logits, "logits");
+  need_ndim(plan, logits, "logits", 2);
+  need_index(plan, labels, "labels");
+  need_ndim(plan, labels, "labels", 1);
+  need_dim(plan, labels, "labels", 0, logits.dim(0));
+  need_dtype(plan, weights, "weights", {kF32, kF64});
+  need_ndim(plan, weights, "weights", 1);
+  need_dim(plan, weights, "weights", 0, logits.dim(0));
+}
+
+void check_labels(std::string_view op, View labels, View weights, int64_t vocab) {
+  const In<int64_t> label(labels);
+  const In<double> weight(weights);
+  for (int64_t t = 0; t < labels.dim(0); ++t) {
+    const int64_t id = label.one(t * labels.stride(0));
+    if ((id < 0 || id >= vocab) && weight.one(t * weights.stride(0)) != 0)
+      throw InvalidArgument("[" + std::string(op) + "] labels: out of range, got " + std::to_string(id) +
+                            " at position " + std::to_string(t) + ", expected 0 to " + std::to_string(vocab - 1) +
+                            "; a token that is not trained has weight 0");
+  }
+}
+
+class CrossEntropy : public CpuKernel {
+ public:
+  static constexpr std::string_view op = "core.cross_entropy";
+
+  explicit CrossEntropy(Plan plan) : slots_(plan.host()), vocab_max_(plan.in(0).dim(1)) {
+    need_cross_entropy(plan);
+    const View logits = plan.in(0);
+    const int64_t size = logits.is(kF64) ? 8 : 4;
+    plan.workspace(static_cast<uint64_t>(logits.dim(0) * 8 + slots_.count() * vocab_max_ * size));
+    run_ = for_compute_type(logits.dtype(), &CrossEntropy::run_as<float>, &CrossEntropy::run_as<double>);
+  }
+  void run(Call call) const { (this->*run_)(call); }
+
+ private:
+  template <class C>
+  void run_as(Call call) const {
+    const View logits = call.in(0), labels = call.in(1), weights = call.in(2), lse = call.out(1);
+    const int64_t tokens = logits.dim(0), vocab = logits.dim(1);
+    check_labels(op, labels, weights, vocab);
+    double* losses = static_cast<double*>(call.workspace());
+    C* scratch = reinterpret_cast<C*>(losses + tokens);
+    const auto logsumexp = loops<C>().logsumexp;
+    slots_(tokens, row_grain(vocab), [&](int64_t slot, int64_t begin, int64_t end) {
+      for (int64_t t = begin; t < end; ++t) {
+        const C* x = In<C>(logits).run(t * logits.stride(0), logits.stride(1), vocab, scratch + slot * vocab_max_);
+        const C sum = logsumexp(x, vocab);
+        Out<C>(lse).one(t * lse.stride(0), sum);
+        const double weight = In<double>(weights).one(t * weights.stride(0));
+        losses[t] = 0;
+        if (weight == 0) continue;
+        losses[t] = weight * static_cast<double>(sum - x[In<int64_t>(labels).one(t * labels.stride(0))]);
+      }
+    });
+    double total = 0;
+    for (int64_t t = 0; t < tokens; ++t) total += losses[t];
+    Out<double>(call.out(0)).one(0, total);
+  }
+
+  Slots slots_;
+  int64_t vocab_max_;
+  void (CrossEntropy::*run_)(Call) const;
+};
+GESTALT_KERNEL(CrossEntropy);
+
+class CrossEntropyBwd : public CpuKernel {
+ public:
+  static constexpr std::string_view op = "core.cross_entropy_bwd";
+
+  explicit CrossEntropyBwd(Plan plan) : slots_(plan.host()), vocab_max_(plan.in(0).dim(1)) {
+    need_cross_entropy(plan);
+    const View logits = plan.in(0);
+    need_like(plan, plan.in(3), "lse", logits);
+    need_like(plan, plan.out(0), "dlogits", logits);
+    plan.workspace(static_cast<uint64_t>(2 * slots_.count() * vocab_max_ * (logits.is(kF64) ? 8 : 4)));
+    run_ = for_compute_type(logits.dtype(), &CrossEntropyBwd::run_as<float>, &CrossEntropyBwd::run_as<double>);
+  }
+  void run(Call call) const { (this->*run_)(call); }
+
+ private:
+  template <class C>
+  void run_as(Call call) const {
+    const View logits = call.in(0), labels = call.in(1), weights = call.in(2), lse = call.in(3), dx = call.out(0);
+    const int64_t tokens = logits.dim(0), vocab = logits.dim(1);
+    check_labels(op, labels, weights, vocab);
+    C* scratch = static_cast<C*>(call.workspace());
+    const C dloss = In<C>(call.in(4)).one(0);
+    const auto softmax_grad = loops<C>().softmax_grad;
+    slots_(tokens, row_grain(vocab), [&](int64_t slot, int64_t begin, int64_t end) {
+      C* own = scratch + 2 * slot * vocab_max_;
+      for (int64_t t = begin; t < end; ++t) {
+        const C factor = In<C>(weights).one(t * weights.stride(0)) * dloss;
+        const C* x = In<C>(logits).run(t * logits.stride(0), logits.stride(1), vocab, own);
+        C* to = Out<C>(dx).run(t * dx.stride(0), dx.stride(1), vocab, own + vocab_max_);
+        if (factor == C(0)) {
+          std::fill(to, to + vocab, C(0));
+        } else {
+          softmax_grad(x, In<C>(lse).one(t * lse.stride(0)), factor, to, vocab);
+          to[In<int64_t>(labels).one(t * labels.stride(0))] -= factor;
+        }
+        Out<C>(dx).finish(to, t * dx.stride(0), dx.stride(1), vocab);
+      }
+    });
+  }
+
+  Slots slots_;
+  int64_t vocab_max_;
+  void (CrossEntropyBwd::*run_)(Call) const;
+};
+GESTALT_KERNEL(CrossEntropyBwd);
+
+}  // namespace
+}  // namespace gestalt::kernels_cpu

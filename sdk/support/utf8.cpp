@@ -104,7 +104,7 @@ void Utf8Splitter::push(std::string_view bytes, std::string* out) {
   uint64_t pos = 0;
   // A waiting start first, one byte at a time until it is decided.
   while (num_waiting_ > 0 && pos < bytes.size()) {
-    waiting_[num_waiting_++] = bytes[pos++];
+    waiting_[num_waiting_++ & 3] = bytes[pos++];  // never more than three wait; the mask tells the compiler
     const Decoded decoded = decode({waiting_, num_waiting_}, 0);
     if (decoded.truncated) continue;
     if (decoded.point.valid) {

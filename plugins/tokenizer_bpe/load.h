@@ -1,5 +1,5 @@
-// Reads the files that byte-level BPE vocabularies come in. A file that is wrong is a DATA_ERROR that names the file and
-// the byte; one that is absent is NOT_FOUND.
+// Reads the files that byte-level BPE vocabularies come in. A file that is wrong is a DATA_ERROR that names the file
+// and the byte; one that is absent is NOT_FOUND.
 #pragma once
 
 #include <string>
@@ -16,10 +16,10 @@ struct Special {
 };
 
 struct Loaded {
-  Vocabulary vocabulary;           // without the specials
+  Vocabulary vocabulary;  // without the specials
   std::vector<Special> specials;
-  std::string pattern;             // empty: the file does not say
-  std::string eos;                 // empty: the file does not say
+  std::string pattern;                     // empty: the file does not say
+  std::string eos;                         // empty: the file does not say
   std::vector<Vocabulary::Listed> listed;  // merges.txt only
 };
 

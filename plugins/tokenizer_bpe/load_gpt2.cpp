@@ -84,7 +84,8 @@ Loaded load_gpt2(const std::string& vocab_path, const std::string& merges_path) 
   for (const auto& [text, value] : root.members()) {
     const int64_t id = value.i64();
     if (id < 0 || id > (1 << 28))
-      throw Error(GESTALT_DATA_ERROR, fmt::format("[{}] token \"{}\" has id {}, expected 0 or more", vocab_path, text, id));
+      throw Error(GESTALT_DATA_ERROR,
+                  fmt::format("[{}] token \"{}\" has id {}, expected 0 or more", vocab_path, text, id));
     const bool spelled = spelling.decode(text, &bytes);
     if (spelled && (bytes.size() == 1 || made.contains(bytes))) {
       try {

@@ -10,7 +10,8 @@ namespace {
 
 std::string byte_ranks() {
   std::string lines;
-  for (int b = 0; b < 256; ++b) lines += encode_base64(std::string(1, static_cast<char>(b))) + " " + std::to_string(b) + "\n";
+  for (int b = 0; b < 256; ++b)
+    lines += encode_base64(std::string(1, static_cast<char>(b))) + " " + std::to_string(b) + "\n";
   return lines;
 }
 
@@ -114,8 +115,10 @@ TEST_CASE("Mutated rank files and merges are taken or refused, never worse") {
     std::string ranks = byte_ranks() + "YWI= 256\n", merges = "#version: 0.2\na b\nab c\n", json = small_vocab();
     for (std::string* text : {&ranks, &merges, &json}) {
       const size_t at = random() % text->size();
-      if (random() % 2) (*text)[at] = static_cast<char>(random());
-      else text->erase(at, 1 + random() % 5);
+      if (random() % 2)
+        (*text)[at] = static_cast<char>(random());
+      else
+        text->erase(at, 1 + random() % 5);
     }
     rank_refusal(ranks);
     const std::string m = write_file("m.txt", merges);

@@ -1,5 +1,5 @@
-// Short pieces, nearly all of them, are merged by scanning a small array for the lowest rank; long ones by a heap over a
-// linked list, so that a megabyte without a space takes n log n.
+// Short pieces, nearly all of them, are merged by scanning a small array for the lowest rank; long ones by a heap over
+// a linked list, so that a megabyte without a space takes n log n.
 #include "plugins/tokenizer_bpe/merge.h"
 
 #include <fmt/format.h>
@@ -51,7 +51,8 @@ void merge_long(const Vocabulary& vocabulary, const char* p, size_t size, MergeS
   heap.clear();
   const auto n = static_cast<uint32_t>(size);
   for (uint32_t i = 0; i < n; ++i)
-    parts[i] = {vocabulary.byte_id(static_cast<uint8_t>(p[i])), i ? i - 1 : kEnd, i + 1 < n ? i + 1 : kEnd, {kNoRank, -1}};
+    parts[i] = {
+        vocabulary.byte_id(static_cast<uint8_t>(p[i])), i ? i - 1 : kEnd, i + 1 < n ? i + 1 : kEnd, {kNoRank, -1}};
   const auto refresh = [&](uint32_t i) {
     auto& part = parts[i];
     part.merge = part.next == kEnd ? Merge{kNoRank, -1} : vocabulary.pair(part.id, parts[part.next].id);

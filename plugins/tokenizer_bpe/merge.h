@@ -18,8 +18,8 @@ struct MergeScratch {
   std::vector<uint64_t> heap;  // rank << 32 | part
 };
 
-// Appends the ids of one piece: from single bytes, joins the neighbours of lowest rank, leftmost first, until no pair of
-// neighbours may be joined.
+// Appends the ids of one piece: from single bytes, joins the neighbours of lowest rank, leftmost first, until no pair
+// of neighbours may be joined.
 void merge_piece(const Vocabulary& vocabulary, const char* p, size_t size, MergeScratch* scratch,
                  std::vector<int32_t>* out);
 

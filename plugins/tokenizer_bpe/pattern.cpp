@@ -10,8 +10,7 @@ struct Published {
   std::string_view regex;
 };
 
-constexpr std::string_view kGpt2Regex =
-    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kGpt2Regex = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 constexpr std::string_view kCl100kRegex =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr std::string_view kO200kRegex =
@@ -20,8 +19,8 @@ constexpr std::string_view kO200kRegex =
     R"(|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
 constexpr Published kPublished[] = {
-    {"gpt2", PatternKind::kGpt2, kGpt2Regex},          {"r50k_base", PatternKind::kGpt2, kGpt2Regex},
-    {"p50k_base", PatternKind::kGpt2, kGpt2Regex},     {"cl100k_base", PatternKind::kCl100k, kCl100kRegex},
+    {"gpt2", PatternKind::kGpt2, kGpt2Regex},         {"r50k_base", PatternKind::kGpt2, kGpt2Regex},
+    {"p50k_base", PatternKind::kGpt2, kGpt2Regex},    {"cl100k_base", PatternKind::kCl100k, kCl100kRegex},
     {"o200k_base", PatternKind::kO200k, kO200kRegex},
 };
 
@@ -29,7 +28,9 @@ template <const uint8_t* (*kNext)(const CharClasses&, const uint8_t*, const uint
 class HandScanner : public Scanner {
  public:
   explicit HandScanner(std::shared_ptr<const CharClasses> classes) : classes_(std::move(classes)) {}
-  const uint8_t* next(const uint8_t*, const uint8_t* p, const uint8_t* end) override { return kNext(*classes_, p, end); }
+  const uint8_t* next(const uint8_t*, const uint8_t* p, const uint8_t* end) override {
+    return kNext(*classes_, p, end);
+  }
 
  private:
   std::shared_ptr<const CharClasses> classes_;

@@ -38,13 +38,14 @@ class Pcre2Scanner : public Scanner {
     if (valid_end_ == p) return p + 1;  // a stray byte
     if (p < match_begin_) return match_begin_;
     if (p == match_begin_) return match_end_;
-    const int found = pcre2_match(code_, valid_begin_, static_cast<PCRE2_SIZE>(valid_end_ - valid_begin_),
-                                  static_cast<PCRE2_SIZE>(p - valid_begin_), PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY, data_,
-                                  context_);
+    const int found =
+        pcre2_match(code_, valid_begin_, static_cast<PCRE2_SIZE>(valid_end_ - valid_begin_),
+                    static_cast<PCRE2_SIZE>(p - valid_begin_), PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY, data_, context_);
     if (found < 0 && found != PCRE2_ERROR_NOMATCH) {
       PCRE2_UCHAR text[256] = {};
       pcre2_get_error_message(found, text, sizeof text);
-      throw Error(GESTALT_DATA_ERROR, std::string("[pattern] matching stopped: ") + reinterpret_cast<const char*>(text));
+      throw Error(GESTALT_DATA_ERROR,
+                  std::string("[pattern] matching stopped: ") + reinterpret_cast<const char*>(text));
     }
     if (found >= 0) {
       const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(data_);
@@ -95,7 +96,7 @@ std::shared_ptr<const void> compile_pcre2(const std::string& regex) {
     PCRE2_UCHAR text[256] = {};
     pcre2_get_error_message(error, text, sizeof text);
     throw InvalidArgument("[pattern] got \"" + regex + "\", wrong at character " + std::to_string(offset) + ": " +
-                                reinterpret_cast<const char*>(text));
+                          reinterpret_cast<const char*>(text));
   }
   // Where the system forbids making code at run time, the interpreter gives the same matches.
   pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);

@@ -41,8 +41,9 @@ TEST_CASE("o200k pieces cut words where small letters meet capitals") {
   auto s = Pattern("o200k_base").make_scanner();
   CHECK(pieces(*s, "camelCaseHTML don't") == Pieces{"camel", "Case", "HTML", " don't"});
   CHECK(pieces(*s, "a//\n/b") == Pieces{"a", "//\n/", "b"});
-  CHECK(pieces(*s, "\xCC\x81"
-                   "A") == Pieces{"\xCC\x81", "A"});
+  CHECK(pieces(*s,
+               "\xCC\x81"
+               "A") == Pieces{"\xCC\x81", "A"});
 }
 
 TEST_CASE("Bytes that are not UTF-8 count as punctuation, one character each") {
@@ -116,7 +117,8 @@ TEST_CASE("Hand-written scanners cut random text as PCRE2 does") {
       const uint8_t* end = start + text.size();
       for (const uint8_t* p = start; p < end;) {
         const uint8_t* q = hand->next(start, p, end);
-        if (q != reference_scanner->next(start, p, end)) FAIL(name << " differs on \"" << text << "\" at byte " << p - start);
+        if (q != reference_scanner->next(start, p, end))
+          FAIL(name << " differs on \"" << text << "\" at byte " << p - start);
         p = q;
       }
     }

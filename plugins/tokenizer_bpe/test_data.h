@@ -50,9 +50,20 @@ inline std::string reference(const std::string& relative) {
 // Well-formed UTF-8 rich in what patterns turn on: spaces, newlines, apostrophes, case, digits, marks, slashes.
 template <class Allowed>
 std::string random_text(std::mt19937_64& random, Allowed allowed) {
-  static const char* const kBits[] = {" ",  "  ", "\n", "\r\n", "\t", "'s", "'S", "'ll", "'VE", "'",  "a",  "Zb",
-                                      "aB", "12", "3",  "/",    "//", "!?", ".",  "\xC5\xBF", "\xC2\xA0", "\xE3\x80\x80",
-                                      "\xCC\x81", "\xD7\x90", "\xC7\x85", "\xE6\xBC\xA2", "\xC2\xB2", "\xE2\x85\xA7"};
+  static const char* const kBits[] = {" ",        "  ",
+                                      "\n",       "\r\n",
+                                      "\t",       "'s",
+                                      "'S",       "'ll",
+                                      "'VE",      "'",
+                                      "a",        "Zb",
+                                      "aB",       "12",
+                                      "3",        "/",
+                                      "//",       "!?",
+                                      ".",        "\xC5\xBF",
+                                      "\xC2\xA0", "\xE3\x80\x80",
+                                      "\xCC\x81", "\xD7\x90",
+                                      "\xC7\x85", "\xE6\xBC\xA2",
+                                      "\xC2\xB2", "\xE2\x85\xA7"};
   std::string text;
   for (uint64_t n = random() % 24; n > 0; --n) {
     if (random() % 3) {

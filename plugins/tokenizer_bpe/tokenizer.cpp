@@ -13,9 +13,10 @@ namespace {
 const std::string& pattern_of(const std::string& pattern, const Loaded& loaded) {
   if (!pattern.empty()) return pattern;
   if (loaded.pattern.empty())
-    throw Error(GESTALT_CONFIG_ERROR,
-                "[tokenizer.pattern] is empty and the files do not say it; expected gpt2, cl100k_base, o200k_base or an "
-                "expression");
+    throw Error(
+        GESTALT_CONFIG_ERROR,
+        "[tokenizer.pattern] is empty and the files do not say it; expected gpt2, cl100k_base, o200k_base or an "
+        "expression");
   return loaded.pattern;
 }
 
@@ -79,10 +80,14 @@ Tokenizer::Scratch Tokenizer::make_scratch() const {
 }
 
 int64_t Tokenizer::special(std::string_view role) const {
-  if (role == "bos") role = roles_.bos;
-  else if (role == "eos") role = roles_.eos;
-  else if (role == "pad") role = roles_.pad;
-  else if (role == "unk") role = roles_.unk;
+  if (role == "bos")
+    role = roles_.bos;
+  else if (role == "eos")
+    role = roles_.eos;
+  else if (role == "pad")
+    role = roles_.pad;
+  else if (role == "unk")
+    role = roles_.unk;
   for (const Special& s : specials_)
     if (s.text == role) return s.id;
   return -1;
@@ -139,7 +144,8 @@ void Tokenizer::encode(std::string_view text, Specials specials, Scratch* scratc
     const Special& s = specials_[index];
     if (specials == Specials::kRefuse)
       throw Error(GESTALT_DATA_ERROR,
-                  fmt::format("[encode] the text holds the special token \"{}\" at byte {}, which is refused here", s.text, pos));
+                  fmt::format("[encode] the text holds the special token \"{}\" at byte {}, which is refused here",
+                              s.text, pos));
     encode_plain(text.substr(from, pos - from), scratch, ids);
     ids->push_back(s.id);
     from = pos + s.text.size();
@@ -149,8 +155,8 @@ void Tokenizer::encode(std::string_view text, Specials specials, Scratch* scratc
 void Tokenizer::decode(std::span<const int32_t> ids, std::string* bytes) const {
   for (size_t i = 0; i < ids.size(); ++i) {
     if (!vocabulary_.assigned(ids[i]))
-      throw InvalidArgument(fmt::format("[decode] id {} at position {} is not a token, expected an assigned id below {}",
-                                        ids[i], i, vocab_size()));
+      throw InvalidArgument(fmt::format(
+          "[decode] id {} at position {} is not a token, expected an assigned id below {}", ids[i], i, vocab_size()));
     *bytes += vocabulary_.token(ids[i]);
   }
 }

@@ -27,9 +27,7 @@ struct PairInfo {
 struct Candidate {
   int64_t count;
   uint64_t key;
-  bool operator<(const Candidate& other) const {
-    return count != other.count ? count < other.count : key > other.key;
-  }
+  bool operator<(const Candidate& other) const { return count != other.count ? count < other.count : key > other.key; }
 };
 
 class PairCounts {
@@ -142,9 +140,10 @@ Vocabulary Trainer::train(int64_t num_tokens) {
   for (int32_t id = 256; id < num_tokens;) {
     int32_t a, b;
     if (!counts.take_best(&a, &b, &where))
-      throw Error(GESTALT_DATA_ERROR, fmt::format("[train] the text gives {} tokens, got {} as the vocabulary; give more "
-                                                  "text or ask for fewer",
-                                                  id, num_tokens));
+      throw Error(GESTALT_DATA_ERROR,
+                  fmt::format("[train] the text gives {} tokens, got {} as the vocabulary; give more "
+                              "text or ask for fewer",
+                              id, num_tokens));
     const std::string bytes = std::string(vocabulary.token(a)) + std::string(vocabulary.token(b));
     // Two cuts of the same bytes are one token.
     const int32_t known = vocabulary.find(bytes.data(), bytes.size());

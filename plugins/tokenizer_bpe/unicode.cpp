@@ -17,7 +17,8 @@ CharClasses::CharClasses() {
     }
     size_t same = 0;
     const size_t known = classes_.size() / kBlock;
-    while (same < known && !std::equal(block.begin(), block.end(), classes_.begin() + static_cast<ptrdiff_t>(same * kBlock)))
+    while (same < known &&
+           !std::equal(block.begin(), block.end(), classes_.begin() + static_cast<ptrdiff_t>(same * kBlock)))
       ++same;
     if (same == known) classes_.insert(classes_.end(), block.begin(), block.end());
     blocks_[b] = static_cast<uint16_t>(same);

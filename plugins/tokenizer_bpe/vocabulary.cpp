@@ -37,7 +37,8 @@ void Vocabulary::check_id(std::string_view bytes, int32_t id) const {
   // Holes are allowed, but not so many that a wrong number in a file takes all memory.
   const int64_t limit = 4 * num_tokens_ + (int64_t{1} << 18);
   if (id < 0 || id > limit)
-    throw InvalidArgument(fmt::format("id {} is out of range, expected 0 to {} after {} tokens", id, limit, num_tokens_));
+    throw InvalidArgument(
+        fmt::format("id {} is out of range, expected 0 to {} after {} tokens", id, limit, num_tokens_));
   if (assigned(id)) throw InvalidArgument(fmt::format("id {} appears twice", id));
 }
 
@@ -89,7 +90,8 @@ int32_t Vocabulary::find(const char* p, size_t size) const {
     const TokenSlot& slot = tokens_[i];
     if (slot.size == 0) return -1;
     if (slot.head == head && slot.size == size &&
-        (size <= 8 || std::memcmp(bytes_.data() + spans_[static_cast<size_t>(slot.id)].begin + 8, p + 8, size - 8) == 0))
+        (size <= 8 ||
+         std::memcmp(bytes_.data() + spans_[static_cast<size_t>(slot.id)].begin + 8, p + 8, size - 8) == 0))
       return slot.id;
   }
 }
@@ -98,7 +100,8 @@ void Vocabulary::check_bytes() const {
   for (int b = 0; b < 256; ++b) {
     const char c = static_cast<char>(b);
     if (find(&c, 1) < 0)
-      throw InvalidArgument(fmt::format("the vocabulary has no token for the single byte 0x{:02x}; all 256 are needed", b));
+      throw InvalidArgument(
+          fmt::format("the vocabulary has no token for the single byte 0x{:02x}; all 256 are needed", b));
   }
 }
 

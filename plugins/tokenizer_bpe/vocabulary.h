@@ -25,8 +25,8 @@ class Vocabulary {
   // Adds a token that only its id stands for: text never encodes to it. After the merges.
   void add_special(std::string_view text, int32_t id);
 
-  // Pairs by rank of what they join (tiktoken): every way of cutting a token into two tokens may be merged, in the order
-  // of ids.
+  // Pairs by rank of what they join (tiktoken): every way of cutting a token into two tokens may be merged, in the
+  // order of ids.
   void merges_by_rank();
   // Listed pairs (merges.txt), the first listed goes first. `merges` are pairs of ids and the id of the joined token.
   struct Listed {

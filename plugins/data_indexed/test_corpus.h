@@ -1,0 +1,45 @@
+// What the tests of this folder share: a scratch folder and small corpora.
+#pragma once
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "plugins/data_indexed/index_writer.h"
+
+namespace gestalt::data_indexed {
+
+inline std::string scratch(const std::string& name) {
+  const auto path = std::filesystem::temp_directory_path() / ("gestalt_indexed_" + std::to_string(getpid()));
+  std::filesystem::create_directories(path);
+  return (path / name).string();
+}
+
+// Documents of one sequence each; token i of document d is d * 1000 + i.
+inline std::string write_corpus(const std::string& name, const std::vector<int>& lengths,
+                                TokenType type = TokenType::kI32) {
+  const std::string prefix = scratch(name);
+  IndexWriter writer(prefix, type, 0);
+  for (size_t d = 0; d < lengths.size(); ++d) {
+    std::vector<int32_t> ids;
+    for (int i = 0; i < lengths[d]; ++i) ids.push_back(static_cast<int32_t>(d) * 1000 + i);
+    writer.add(ids);
+    writer.end_document();
+  }
+  writer.finish();
+  return prefix;
+}
+
+inline std::string read_bytes(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+inline void write_bytes(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+}  // namespace gestalt::data_indexed

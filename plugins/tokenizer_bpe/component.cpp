@@ -1,0 +1,107 @@
+// The component "gestalt.bpe".
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "gestalt/plugin.hpp"
+#include "plugins/tokenizer_bpe/tokenizer.h"
+
+namespace gestalt::tokenizer_bpe {
+namespace {
+
+Loaded load(const Attrs& config) {
+  const std::string ranks(config.str("ranks")), vocab(config.str("vocab")), merges(config.str("merges"));
+  if (!ranks.empty() && vocab.empty() && merges.empty()) return load_tiktoken(ranks);
+  if (ranks.empty() && !vocab.empty() && !merges.empty()) return load_gpt2(vocab, merges);
+  throw Error(
+      GESTALT_CONFIG_ERROR,
+      fmt::format("[tokenizer] got ranks \"{}\", vocab \"{}\", merges \"{}\", expected either ranks or both vocab "
+                  "and merges",
+                  ranks, vocab, merges));
+}
+
+std::vector<Special> more_specials(const Attrs& config) {
+  std::vector<Special> specials;
+  for (const gestalt_str item : config.str_list("special_tokens")) {
+    const std::string_view text = view_of(item);
+    const size_t equals = text.rfind('=');
+    int32_t id = -1;
+    const char* end = text.data() + text.size();
+    if (equals == std::string_view::npos || equals == 0 ||
+        std::from_chars(text.data() + equals + 1, end, id).ptr != end || id < 0)
+      throw Error(GESTALT_CONFIG_ERROR,
+                  fmt::format("[tokenizer.special_tokens] got \"{}\", expected \"<|text|>=id\"", text));
+    specials.push_back({std::string(text.substr(0, equals)), id});
+  }
+  return specials;
+}
+
+Roles roles(const Attrs& config) {
+  return {std::string(config.str("bos")), std::string(config.str("eos")), std::string(config.str("pad")),
+          std::string(config.str("unk"))};
+}
+
+Specials mode_of(uint64_t flags) {
+  if (flags & GESTALT_ENCODE_REFUSE_SPECIAL) return Specials::kRefuse;
+  return flags & GESTALT_ENCODE_ALLOW_SPECIAL ? Specials::kAllow : Specials::kAsText;
+}
+
+}  // namespace
+
+class BpeTokenizer : public gestalt::Tokenizer {
+ public:
+  static constexpr std::string_view name = "gestalt.bpe";
+  static constexpr ConfigKey keys[] = {
+      {.name = "ranks",
+       .type = "str",
+       .default_value = "\"\"",
+       .doc = "tiktoken rank file, or one that `gestalt tokenizer train` wrote"},
+      {.name = "vocab", .type = "str", .default_value = "\"\"", .doc = "vocab.json in GPT-2's form"},
+      {.name = "merges", .type = "str", .default_value = "\"\"", .doc = "merges.txt in GPT-2's form"},
+      {.name = "pattern",
+       .type = "str",
+       .default_value = "\"\"",
+       .doc = "gpt2, r50k_base, p50k_base, cl100k_base, o200k_base or an expression; empty: what the files say"},
+      {.name = "special_tokens",
+       .type = "str[]",
+       .default_value = "[]",
+       .doc = "further special tokens, each \"<|text|>=id\""},
+      {.name = "bos", .type = "str", .default_value = "\"\"", .doc = "special token that begins a text; empty: none"},
+      {.name = "eos",
+       .type = "str",
+       .default_value = "\"\"",
+       .doc = "special token that ends a text; empty: <|endoftext|> if there is one"},
+      {.name = "pad", .type = "str", .default_value = "\"\"", .doc = "special token for padding; empty: none"},
+      {.name = "unk",
+       .type = "str",
+       .default_value = "\"\"",
+       .doc = "special token for unknown text; empty: none (every byte has a token)"}};
+
+  BpeTokenizer(Host, Attrs config)
+      : engine_(load(config), std::string(config.str("pattern")), more_specials(config), roles(config)) {}
+
+  void encode(std::string_view text, uint64_t flags, std::vector<int32_t>& ids) const override {
+    auto scratch = engine_.make_scratch();
+    engine_.encode(text, mode_of(flags), &scratch, &ids);
+  }
+  void encode_batch(std::span<const gestalt_str> texts, uint64_t flags, const IdSink& sink) const override {
+    auto scratch = engine_.make_scratch();
+    std::vector<int32_t> ids;
+    for (size_t i = 0; i < texts.size(); ++i) {
+      ids.clear();
+      engine_.encode(view_of(texts[i]), mode_of(flags), &scratch, &ids);
+      sink.put(i, ids);
+    }
+  }
+  void decode(std::span<const int32_t> ids, std::string& bytes) const override { engine_.decode(ids, &bytes); }
+  int64_t vocab_size() const override { return engine_.vocab_size(); }
+  int64_t special(std::string_view role) const override { return engine_.special(role); }
+  std::array<uint8_t, 32> fingerprint() const override { return engine_.fingerprint(); }
+
+ private:
+  tokenizer_bpe::Tokenizer engine_;
+};
+
+GESTALT_COMPONENT(BpeTokenizer)
+
+}  // namespace gestalt::tokenizer_bpe

@@ -1,0 +1,3 @@
+#include "gestalt/plugin.hpp"
+
+GESTALT_PLUGIN("gestalt.tokenizer_bpe", "0.1.0")

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -77,10 +78,13 @@ class Attrs {
 
 // One attribute to pass on, as in {"eps", 1e-5}. Borrows strings and lists.
 struct Attr : gestalt_attr {
-  Attr(std::string_view name, int64_t i) : gestalt_attr{str_of(name), GESTALT_ATTR_I64, {.i = i}} {}
-  Attr(std::string_view name, int i) : Attr(name, int64_t{i}) {}
+  // A template, so that a pointer does not become a bool.
+  template <std::integral I>
+  Attr(std::string_view name, I i)
+      : gestalt_attr{str_of(name),
+                     std::same_as<I, bool> ? GESTALT_ATTR_BOOL : GESTALT_ATTR_I64,
+                     {.i = static_cast<int64_t>(i)}} {}
   Attr(std::string_view name, double f) : gestalt_attr{str_of(name), GESTALT_ATTR_F64, {.f = f}} {}
-  Attr(std::string_view name, bool b) : gestalt_attr{str_of(name), GESTALT_ATTR_BOOL, {.i = b}} {}
   Attr(std::string_view name, std::string_view s) : gestalt_attr{str_of(name), GESTALT_ATTR_STR, {.s = str_of(s)}} {}
   Attr(std::string_view name, const char* s) : Attr(name, std::string_view(s)) {}
   Attr(std::string_view name, std::span<const int64_t> list)

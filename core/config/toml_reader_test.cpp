@@ -90,6 +90,12 @@ TEST_CASE("The two bytes that abort the bare parser are an ordinary error") {
   CHECK_THAT(problem("["), Catch::StartsWith("x.toml:"));
 }
 
+TEST_CASE("A foreign letter after a line-ending backslash is text, right after the backslash an ordinary error") {
+  const auto root = read_toml_text("a = \"\"\"x\\\n  \xE2\xBF\xBB\xC3\xBCy\"\"\"", "x");
+  CHECK(root.find("a")->as_string() == "x\xE2\xBF\xBB\xC3\xBCy");
+  CHECK_THAT(problem("a = \"\"\"x\\\xE2\xBF\xBB\"\"\""), Catch::StartsWith("x.toml:1:10: "));
+}
+
 TEST_CASE("Limits hold at the limit and one above it") {
   SECTION("bytes") {
     const std::string text = "a = 1\n#" + std::string(93, 'x');

@@ -138,7 +138,8 @@ class Device {
   friend class DeviceHandle;
 
   void expect(gestalt_status* status, const char* what) const {
-    if (status) [[unlikely]] raise(status, what);
+    if (status) [[unlikely]]
+      raise(status, what);
   }
   [[noreturn]] void raise(gestalt_status* status, const char* what) const;
   Buffer alloc(uint64_t bytes, Category category, int32_t where);

@@ -15,10 +15,10 @@ struct Cpu {
   const gestalt_host* host = make_host("test.device_cpu");
   void* self = [this] {
     void* made = nullptr;
-    check(host, device_cpu::kCpuComponent.create(host, nullptr, 0, &made));
+    check(host, device_cpu::cpu_component().create(host, nullptr, 0, &made));
     return made;
   }();
-  Device device{host, &device_cpu::kCpuTable, self, std::shared_ptr<void>(self, device_cpu::kCpuComponent.destroy)};
+  Device device{host, &device_cpu::cpu_table(), self, std::shared_ptr<void>(self, device_cpu::cpu_component().destroy)};
 };
 
 gestalt_status* double_it(void* state, const gestalt_call* call) {
@@ -138,7 +138,8 @@ TEST_CASE("an arena hands out addresses inside its one allocation only") {
 
 TEST_CASE("the host copies between views of an open device for plugins that have no device") {
   Cpu cpu;
-  const auto* copies = static_cast<const gestalt_copy_1*>(cpu.host->get_interface(cpu.host->self, str_of("gestalt.copy/1")));
+  const auto* copies =
+      static_cast<const gestalt_copy_1*>(cpu.host->get_interface(cpu.host->self, str_of("gestalt.copy/1")));
   REQUIRE(copies);
   float x[2] = {1, 2}, y[2] = {};
   Tensor in(GESTALT_F32, {2}, x), out(GESTALT_F32, {2}, y), half(GESTALT_F32, {1}, y);
@@ -151,7 +152,7 @@ TEST_CASE("the host copies between views of an open device for plugins that have
 }
 
 TEST_CASE("a device with a table of an older, shorter kind is refused") {
-  gestalt_device_1 table = device_cpu::kCpuTable;
+  gestalt_device_1 table = device_cpu::cpu_table();
   table.struct_size = 16;
   CHECK_THROWS_WITH(Device(make_host("test"), &table, nullptr), Catch::Contains("got 16 bytes"));
 }

@@ -40,8 +40,8 @@ struct Team {
 
 int64_t num_threads(void* self) noexcept { return static_cast<Team*>(self)->threads.load(std::memory_order_relaxed); }
 
-// One parallel_for. The two atomics order nothing that the OpenMP runtime does not; they show ThreadSanitizer, which does
-// not see into that runtime, where a region begins and ends.
+// One parallel_for. The two atomics order nothing that the OpenMP runtime does not; they show ThreadSanitizer, which
+// does not see into that runtime, where a region begins and ends.
 struct Job {
   Partition ranges;
   void (*fn)(void*, int64_t, int64_t);

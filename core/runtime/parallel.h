@@ -8,14 +8,16 @@
 
 namespace gestalt::core {
 
-// The process's one team of compute threads, published as "gestalt.parallel/1". The first call reads GESTALT_NUM_THREADS,
-// else OMP_NUM_THREADS, else takes the processors that this process may run on, and publishes the table. [any]
+// The process's one team of compute threads, published as "gestalt.parallel/1". The first call reads
+// GESTALT_NUM_THREADS, else OMP_NUM_THREADS, else takes the processors that this process may run on, and publishes the
+// table. [any]
 const gestalt_parallel_1* parallel();
 
 // [setup] Another number of threads from now on, at least 1; for the command line and for tests.
 void set_num_threads(int64_t threads);
 
-// The ranges of parallel_for, which depend only on n, grain and threads: range i of num_ranges is [begin(i), begin(i+1)).
+// The ranges of parallel_for, which depend only on n, grain and threads: range i of num_ranges is [begin(i),
+// begin(i+1)).
 struct Partition {
   int64_t n, num_ranges;
   Partition(int64_t items, int64_t grain, int64_t threads)

@@ -44,8 +44,8 @@ std::string_view dtype_name(DType dtype) {
 DType parse_dtype(std::string_view name, std::string_view place) {
   for (const Entry& e : kEntries)
     if (e.name == name) return e.dtype;
-  fail(GESTALT_INVALID_ARGUMENT, "[{}] unknown element type, got \"{}\", expected f32, f64, bf16, f16, i32, i64, u8 or bool",
-       place, name);
+  fail(GESTALT_INVALID_ARGUMENT,
+       "[{}] unknown element type, got \"{}\", expected f32, f64, bf16, f16, i32, i64, u8 or bool", place, name);
 }
 
 bool is_dtype(DType dtype) { return find(dtype) != nullptr; }

@@ -16,7 +16,8 @@ uint16_t nearest(float f, Decode decode, uint16_t infinity) {
   double best_error = std::numeric_limits<double>::infinity();
   for (uint32_t h = 0; h <= infinity; ++h) {
     // Infinity counts as the next value after the largest: that is where ties to even overflow.
-    const double previous = decode(static_cast<uint16_t>(infinity - 1)), before = decode(static_cast<uint16_t>(infinity - 2));
+    const double previous = decode(static_cast<uint16_t>(infinity - 1)),
+                 before = decode(static_cast<uint16_t>(infinity - 2));
     const double value = h == infinity ? previous + (previous - before) : decode(static_cast<uint16_t>(h));
     const double error = std::fabs(value - target);
     if (error < best_error || (error == best_error && h % 2 == 0)) best = static_cast<uint16_t>(h), best_error = error;
@@ -42,9 +43,10 @@ TEST_CASE("every 16-bit float survives the way to f32 and back") {
 }
 
 TEST_CASE("f32 rounds to the nearest f16, ties to even") {
-  for (float f : {1.0f, 1.00048828125f, 1.00146484375f, 0.1f, 65504.0f, 65519.0f, 65520.0f, 65535.0f, 65536.0f, 1e9f,
-                  5.9604645e-8f, 2.9802322e-8f, 2.98023259e-8f, 8.9406967e-8f, 6.1035156e-5f, 6.1e-5f, 0.0f, -0.0f, -3.14159f,
-                  1e-30f}) {
+  for (float f :
+       {1.0f,          1.00048828125f, 1.00146484375f, 0.1f,          65504.0f,      65519.0f,       65520.0f,
+        65535.0f,      65536.0f,       1e9f,           5.9604645e-8f, 2.9802322e-8f, 2.98023259e-8f, 8.9406967e-8f,
+        6.1035156e-5f, 6.1e-5f,        0.0f,           -0.0f,         -3.14159f,     1e-30f}) {
     CAPTURE(f);
     CHECK(f16_from_f32(f) == (std::fabs(f) >= 65520.0f ? 0x7c00 : nearest(f, f32_from_f16, 0x7c00)));
   }

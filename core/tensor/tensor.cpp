@@ -55,7 +55,9 @@ int64_t num_elements(std::span<const int64_t> shape) {
   return n;
 }
 
-int64_t num_elements(const gestalt_view& view) { return num_elements(std::span<const int64_t>(view.shape, static_cast<size_t>(view.ndim))); }
+int64_t num_elements(const gestalt_view& view) {
+  return num_elements(std::span<const int64_t>(view.shape, static_cast<size_t>(view.ndim)));
+}
 
 uint64_t num_bytes(const gestalt_view& view) {
   return static_cast<uint64_t>(num_elements(view)) * dtype_size(view.dtype);

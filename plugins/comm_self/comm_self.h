@@ -4,7 +4,7 @@
 
 namespace gestalt::comm_self {
 
-extern const gestalt_comm_1 kSelfTable;
-extern const gestalt_component kSelfComponent;  // "comm/1", "gestalt.self"
+const gestalt_component& self_component();  // "comm/1", "gestalt.self"
+const gestalt_comm_1& self_table();
 
 }  // namespace gestalt::comm_self

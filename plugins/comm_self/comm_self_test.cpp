@@ -15,12 +15,12 @@ namespace {
 struct SelfOnSim {
   SelfOnSim() {
     void* sim = nullptr;
-    core::check(host, device_sim::kSimComponent.create(host, nullptr, 0, &sim));
-    device = std::make_unique<core::Device>(host, &device_sim::kSimTable, sim,
-                                            std::shared_ptr<void>(sim, device_sim::kSimComponent.destroy));
-    core::check(host, kSelfComponent.create(host, nullptr, 0, &self));
+    core::check(host, device_sim::sim_component().create(host, nullptr, 0, &sim));
+    device = std::make_unique<core::Device>(host, &device_sim::sim_table(), sim,
+                                            std::shared_ptr<void>(sim, device_sim::sim_component().destroy));
+    core::check(host, self_component().create(host, nullptr, 0, &self));
     const int64_t rank = 0;
-    core::check(host, kSelfTable.group_open(self, &rank, 1, &group));
+    core::check(host, self_table().group_open(self, &rank, 1, &group));
     for (core::Buffer* b : {&a, &b_, &c}) *b = device->alloc(16, core::Category::kOther);
     stream = device->open_stream();
     const float values[4] = {1, 2, 3, 4};
@@ -30,7 +30,7 @@ struct SelfOnSim {
     in = core::Tensor(GESTALT_F32, {4}, a.data()).on(GESTALT_DEVICE_SIM, 0);
     out = core::Tensor(GESTALT_F32, {4}, b_.data()).on(GESTALT_DEVICE_SIM, 0);
   }
-  ~SelfOnSim() { kSelfComponent.destroy(self); }
+  ~SelfOnSim() { self_component().destroy(self); }
 
   void ok(gestalt_status* status) { core::check(host, status); }
   std::string error(gestalt_status* status) {
@@ -59,15 +59,15 @@ const std::vector<float> kSent = {1, 2, 3, 4};
 TEST_CASE("the world is one rank, and groups hold that rank or nothing") {
   SelfOnSim t;
   int64_t rank = -1, size = -1;
-  t.ok(kSelfTable.world(t.self, &rank, &size));
+  t.ok(self_table().world(t.self, &rank, &size));
   CHECK(rank == 0);
   CHECK(size == 1);
   CHECK(t.group != nullptr);
   void* empty = &rank;
-  t.ok(kSelfTable.group_open(t.self, nullptr, 0, &empty));
+  t.ok(self_table().group_open(t.self, nullptr, 0, &empty));
   CHECK(empty == nullptr);
   const int64_t other[] = {0, 3};
-  CHECK_THAT(t.error(kSelfTable.group_open(t.self, other, 2, &empty)), Catch::Contains("got 3"));
+  CHECK_THAT(t.error(self_table().group_open(t.self, other, 2, &empty)), Catch::Contains("got 3"));
 }
 
 TEST_CASE("every collective of one rank is a copy in order of the stream") {
@@ -81,19 +81,19 @@ TEST_CASE("every collective of one rank is a copy in order of the stream") {
       case 0:
       case 1:
       case 2:
-        t.ok(kSelfTable.all_reduce(t.self, g, in, out, which, s));
+        t.ok(self_table().all_reduce(t.self, g, in, out, which, s));
         break;
       case 3:
-        t.ok(kSelfTable.all_gather(t.self, g, in, out, s));
+        t.ok(self_table().all_gather(t.self, g, in, out, s));
         break;
       case 4:
-        t.ok(kSelfTable.reduce_scatter(t.self, g, in, out, GESTALT_REDUCE_SUM, s));
+        t.ok(self_table().reduce_scatter(t.self, g, in, out, GESTALT_REDUCE_SUM, s));
         break;
       case 5:
-        t.ok(kSelfTable.all_to_all(t.self, g, in, &count, out, &count, s));
+        t.ok(self_table().all_to_all(t.self, g, in, &count, out, &count, s));
         break;
       case 6:
-        t.ok(kSelfTable.broadcast(t.self, g, in, out, 0, s));
+        t.ok(self_table().broadcast(t.self, g, in, out, 0, s));
         break;
     }
     CHECK(t.result() == kSent);
@@ -102,59 +102,60 @@ TEST_CASE("every collective of one rank is a copy in order of the stream") {
 
 TEST_CASE("in place nothing happens, not even a copy") {
   SelfOnSim t;
-  t.ok(kSelfTable.all_reduce(t.self, t.group, &t.in.view, &t.in.view, GESTALT_REDUCE_SUM, t.stream.get()));
+  t.ok(self_table().all_reduce(t.self, t.group, &t.in.view, &t.in.view, GESTALT_REDUCE_SUM, t.stream.get()));
   t.device->sync();
 }
 
 TEST_CASE("all_to_all moves as many elements as the counts say") {
   SelfOnSim t;
   const int64_t two = 2, five = 5;
-  t.ok(kSelfTable.all_to_all(t.self, t.group, &t.in.view, &two, &t.out.view, &two, t.stream.get()));
+  t.ok(self_table().all_to_all(t.self, t.group, &t.in.view, &two, &t.out.view, &two, t.stream.get()));
   CHECK(t.result() == std::vector<float>{1, 2, 0, 0});
-  CHECK_THAT(t.error(kSelfTable.all_to_all(t.self, t.group, &t.in.view, &five, &t.out.view, &five, t.stream.get())),
+  CHECK_THAT(t.error(self_table().all_to_all(t.self, t.group, &t.in.view, &five, &t.out.view, &five, t.stream.get())),
              Catch::Contains("got 5 to send"));
 }
 
 TEST_CASE("a batch matches sends with receives to this rank in order") {
   SelfOnSim t;
   core::Tensor third = core::Tensor(GESTALT_F32, {2, 2}, t.c.data()).on(GESTALT_DEVICE_SIM, 0);
-  t.ok(kSelfTable.batch(t.self, 1));
-  t.ok(kSelfTable.recv(t.self, t.group, &third.view, 0, t.stream.get()));
-  t.ok(kSelfTable.send(t.self, t.group, &t.in.view, 0, t.stream.get()));
-  t.ok(kSelfTable.send(t.self, t.group, &third.view, 0, t.stream.get()));
-  t.ok(kSelfTable.recv(t.self, t.group, &t.out.view, 0, t.stream.get()));
-  t.ok(kSelfTable.batch(t.self, 0));
+  t.ok(self_table().batch(t.self, 1));
+  t.ok(self_table().recv(t.self, t.group, &third.view, 0, t.stream.get()));
+  t.ok(self_table().send(t.self, t.group, &t.in.view, 0, t.stream.get()));
+  t.ok(self_table().send(t.self, t.group, &third.view, 0, t.stream.get()));
+  t.ok(self_table().recv(t.self, t.group, &t.out.view, 0, t.stream.get()));
+  t.ok(self_table().batch(t.self, 0));
   CHECK(t.result() == kSent);
 }
 
 TEST_CASE("unmatched, unbatched and foreign messages are errors, and the next batch is clean") {
   SelfOnSim t;
-  CHECK_THAT(t.error(kSelfTable.send(t.self, t.group, &t.in.view, 0, t.stream.get())), Catch::Contains("one batch"));
-  t.ok(kSelfTable.batch(t.self, 1));
-  CHECK_THAT(t.error(kSelfTable.batch(t.self, 1)), Catch::Contains("open already"));
-  CHECK_THAT(t.error(kSelfTable.recv(t.self, t.group, &t.out.view, 2, t.stream.get())), Catch::Contains("got 2"));
-  t.ok(kSelfTable.send(t.self, t.group, &t.in.view, 0, t.stream.get()));
-  CHECK_THAT(t.error(kSelfTable.batch(t.self, 0)), Catch::Contains("got 1 and 0"));
-  t.ok(kSelfTable.batch(t.self, 1));
-  t.ok(kSelfTable.batch(t.self, 0));
+  CHECK_THAT(t.error(self_table().send(t.self, t.group, &t.in.view, 0, t.stream.get())), Catch::Contains("one batch"));
+  t.ok(self_table().batch(t.self, 1));
+  CHECK_THAT(t.error(self_table().batch(t.self, 1)), Catch::Contains("open already"));
+  CHECK_THAT(t.error(self_table().recv(t.self, t.group, &t.out.view, 2, t.stream.get())), Catch::Contains("got 2"));
+  t.ok(self_table().send(t.self, t.group, &t.in.view, 0, t.stream.get()));
+  CHECK_THAT(t.error(self_table().batch(t.self, 0)), Catch::Contains("got 1 and 0"));
+  t.ok(self_table().batch(t.self, 1));
+  t.ok(self_table().batch(t.self, 0));
 }
 
 TEST_CASE("wrong roots, reductions and sizes are refused with the value") {
   SelfOnSim t;
   core::Tensor small = core::Tensor(GESTALT_F32, {3}, t.c.data()).on(GESTALT_DEVICE_SIM, 0);
   void* s = t.stream.get();
-  CHECK_THAT(t.error(kSelfTable.broadcast(t.self, t.group, &t.in.view, &t.out.view, 1, s)), Catch::Contains("got 1"));
-  CHECK_THAT(t.error(kSelfTable.all_reduce(t.self, t.group, &t.in.view, &t.out.view, 9, s)), Catch::Contains("got 9"));
-  CHECK_THAT(t.error(kSelfTable.all_gather(t.self, t.group, &t.in.view, &small.view, s)), Catch::Contains("4 and 3"));
+  CHECK_THAT(t.error(self_table().broadcast(t.self, t.group, &t.in.view, &t.out.view, 1, s)), Catch::Contains("got 1"));
+  CHECK_THAT(t.error(self_table().all_reduce(t.self, t.group, &t.in.view, &t.out.view, 9, s)),
+             Catch::Contains("got 9"));
+  CHECK_THAT(t.error(self_table().all_gather(t.self, t.group, &t.in.view, &small.view, s)), Catch::Contains("4 and 3"));
 }
 
 TEST_CASE("after an abort every call fails") {
   SelfOnSim t;
-  t.ok(kSelfTable.progress(t.self));
-  t.ok(kSelfTable.barrier(t.self, t.group));
-  kSelfTable.abort(t.self);
-  CHECK_THAT(t.error(kSelfTable.progress(t.self)), Catch::Contains("aborted"));
-  CHECK_THAT(t.error(kSelfTable.barrier(t.self, t.group)), Catch::Contains("aborted"));
+  t.ok(self_table().progress(t.self));
+  t.ok(self_table().barrier(t.self, t.group));
+  self_table().abort(t.self);
+  CHECK_THAT(t.error(self_table().progress(t.self)), Catch::Contains("aborted"));
+  CHECK_THAT(t.error(self_table().barrier(t.self, t.group)), Catch::Contains("aborted"));
 }
 
 }  // namespace gestalt::comm_self

@@ -21,10 +21,11 @@ void report(int, siginfo_t* fault, void*) {
   for (const auto& entry : g_memories) {
     const Memory* memory = entry.load();
     if (!memory || !memory->describe(reinterpret_cast<uintptr_t>(fault->si_addr), where, sizeof where)) continue;
-    const int size = std::snprintf(line, sizeof line,
-                                   "[sim] closed device memory was touched: %s; no running work holds it. A missing copy, a "
-                                   "kernel outside its views, or memory used after it was freed.\n",
-                                   where);
+    const int size =
+        std::snprintf(line, sizeof line,
+                      "[sim] closed device memory was touched: %s; no running work holds it. A missing copy, a "
+                      "kernel outside its views, or memory used after it was freed.\n",
+                      where);
     if (write(STDERR_FILENO, line, static_cast<size_t>(size)) < 0) break;
   }
   // Back at the fault, whoever was responsible before decides: a debugger, a sanitizer, or the default, which ends it.

@@ -1,70 +1,71 @@
 #include "plugins/device_sim/sim_component.h"
 
-#include "gestalt/attrs.hpp"
+#include "gestalt/device.hpp"
 #include "plugins/device_sim/sim_device.h"
 
 namespace gestalt::device_sim {
 
 namespace {
 
-SimDevice& device(void* self) { return *static_cast<SimDevice*>(self); }
+Options options_of(const Attrs& config) {
+  Options options;
+  options.ordinal = static_cast<int32_t>(config.i64("ordinal", 0));
+  options.strict = config.boolean("strict", true);
+  options.memory_bytes = static_cast<uint64_t>(config.i64("memory_bytes", 0));
+  options.streams.seed = static_cast<uint64_t>(config.i64("seed", 0));
+  options.streams.max_delay_us = static_cast<uint64_t>(config.i64("max_delay_us", 20));
+  return options;
+}
+
 Stream* stream_of(void* handle) { return static_cast<Stream*>(handle); }
 
-// Calls f(device) and turns what it throws into a status.
-template <class F>
-gestalt_status* with(void* self, F&& f) noexcept {
-  return guard(device(self).host(), [&] { f(device(self)); });
-}
+class Sim : public Device {
+ public:
+  static constexpr std::string_view name = "sim";
+  static constexpr ConfigKey keys[] = {
+      {.name = "ordinal",
+       .type = "i64",
+       .default_value = "0",
+       .min = "0",
+       .max = "63",
+       .doc = "number of the device, for several in one process"},
+      {.name = "strict", .type = "bool", .default_value = "true", .doc = "close pages while no work holds them"},
+      {.name = "memory_bytes",
+       .type = "i64",
+       .default_value = "0",
+       .min = "0",
+       .doc = "memory of the device in bytes; 0: no limit"},
+      {.name = "seed",
+       .type = "i64",
+       .default_value = "0",
+       .min = "0",
+       .doc = "seed of the delays and of the order in which a graph replays"},
+      {.name = "max_delay_us",
+       .type = "i64",
+       .default_value = "20",
+       .min = "0",
+       .max = "1000000",
+       .doc = "longest delay before a piece of work, in microseconds"}};
 
-gestalt_status* info(void* self, gestalt_device_info* out) noexcept {
-  return with(self, [&](SimDevice& d) { d.info(out); });
-}
+  Sim(Host host, Attrs config) : device_(host.raw(), options_of(config)) {}
 
-gestalt_status* alloc(void* self, uint64_t bytes, int32_t where, void** out) noexcept {
-  return with(self, [&](SimDevice& d) { *out = d.alloc(bytes, where); });
-}
-
-gestalt_status* free_memory(void* self, void* data) noexcept {
-  return with(self, [&](SimDevice& d) { d.free(data); });
-}
-
-gestalt_status* stream_open(void* self, void** out) noexcept {
-  return with(self, [&](SimDevice& d) { *out = d.stream_open(); });
-}
-
-gestalt_status* event_open(void* self, void** out) noexcept {
-  return with(self, [&](SimDevice& d) { *out = d.event_open(); });
-}
-
-gestalt_status* close(void* self, int32_t kind, void* handle) noexcept {
-  return with(self, [&](SimDevice& d) { d.close(kind, handle); });
-}
-
-gestalt_status* copy(void* self, void* dst, const void* src, uint64_t bytes, int32_t direction, void* stream) noexcept {
-  return with(self, [&](SimDevice& d) { d.copy(dst, src, bytes, direction, stream_of(stream)); });
-}
-
-gestalt_status* fill(void* self, void* dst, uint8_t byte, uint64_t bytes, void* stream) noexcept {
-  return with(self, [&](SimDevice& d) { d.fill(dst, byte, bytes, stream_of(stream)); });
-}
-
-gestalt_status* record(void* self, void* event, void* stream) noexcept {
-  return with(self, [&](SimDevice& d) { d.record(static_cast<Event*>(event), stream_of(stream)); });
-}
-
-gestalt_status* wait(void* self, void* event, void* stream) noexcept {
-  return with(self, [&](SimDevice& d) { d.wait(static_cast<Event*>(event), stream_of(stream)); });
-}
-
-gestalt_status* sync(void* self, void* stream) noexcept {
-  gestalt_status* error = nullptr;
-  gestalt_status* refused = with(self, [&](SimDevice& d) { error = d.sync(stream_of(stream)); });
-  return refused ? refused : error;
-}
-
-gestalt_status* launch(void* self, void* stream, gestalt_status* (*run)(void*, const gestalt_call*), void* state,
-                       const gestalt_call* call, uint64_t num_in, uint64_t num_out, uint64_t workspace_size) noexcept {
-  return with(self, [&](SimDevice& d) {
+  void info(gestalt_device_info& out) override { device_.info(&out); }
+  void* alloc(uint64_t bytes, int32_t where) override { return device_.alloc(bytes, where); }
+  void free(void* data) override { device_.free(data); }
+  void* stream_open() override { return device_.stream_open(); }
+  void* event_open() override { return device_.event_open(); }
+  void close(int32_t kind, void* handle) override { device_.close(kind, handle); }
+  void copy(void* dst, const void* src, uint64_t bytes, int32_t direction, void* stream) override {
+    device_.copy(dst, src, bytes, direction, stream_of(stream));
+  }
+  void fill(void* dst, uint8_t byte, uint64_t bytes, void* stream) override {
+    device_.fill(dst, byte, bytes, stream_of(stream));
+  }
+  void record(void* event, void* stream) override { device_.record(static_cast<Event*>(event), stream_of(stream)); }
+  void wait(void* event, void* stream) override { device_.wait(static_cast<Event*>(event), stream_of(stream)); }
+  void sync(void* stream) override { check(device_.host(), device_.sync(stream_of(stream))); }
+  void launch(void* stream, Run run, void* state, const gestalt_call* call, uint64_t num_in, uint64_t num_out,
+              uint64_t workspace_size) override {
     Work work;
     work.kind = Work::Kind::kKernel;
     work.run = run;
@@ -73,77 +74,21 @@ gestalt_status* launch(void* self, void* stream, gestalt_status* (*run)(void*, c
     work.num_in = num_in;
     work.num_out = num_out;
     work.workspace_size = workspace_size;
-    d.launch(work, stream_of(stream));
-  });
-}
+    device_.launch(work, stream_of(stream));
+  }
+  void capture_begin(void* stream) override { device_.capture_begin(stream_of(stream)); }
+  void* capture_end(void* stream) override { return device_.capture_end(stream_of(stream)); }
+  void replay(void* graph, void* stream) override { device_.replay(static_cast<Graph*>(graph), stream_of(stream)); }
 
-gestalt_status* capture_begin(void* self, void* stream) noexcept {
-  return with(self, [&](SimDevice& d) { d.capture_begin(stream_of(stream)); });
-}
-
-gestalt_status* capture_end(void* self, void* stream, void** graph) noexcept {
-  *graph = nullptr;
-  return with(self, [&](SimDevice& d) { *graph = d.capture_end(stream_of(stream)); });
-}
-
-gestalt_status* replay(void* self, void* graph, void* stream) noexcept {
-  return with(self, [&](SimDevice& d) { d.replay(static_cast<Graph*>(graph), stream_of(stream)); });
-}
-
-gestalt_status* create(const gestalt_host* host, const gestalt_attr* config, uint64_t num, void** self) noexcept {
-  return guard(host, [&] {
-    const Attrs keys(config, num);
-    Options options;
-    options.ordinal = static_cast<int32_t>(keys.i64("ordinal", 0));
-    options.strict = keys.boolean("strict", true);
-    options.memory_bytes = static_cast<uint64_t>(keys.i64("memory_bytes", 0));
-    options.streams.seed = static_cast<uint64_t>(keys.i64("seed", 0));
-    options.streams.max_delay_us = static_cast<uint64_t>(keys.i64("max_delay_us", 20));
-    *self = new SimDevice(host, options);
-  });
-}
-
-void destroy(void* self) noexcept { delete &device(self); }
-
-constexpr gestalt_config_key key(std::string_view name, std::string_view type, std::string_view otherwise,
-                                 std::string_view min, std::string_view max, std::string_view doc) {
-  return {str_of(name), str_of(type), str_of(otherwise), str_of(min), str_of(max), {}, {}, str_of(doc), 0};
-}
-
-constexpr gestalt_config_key kKeys[] = {
-    key("ordinal", "i64", "0", "0", "63", "number of the device, for several in one process"),
-    key("strict", "bool", "true", "", "", "close pages while no work holds them"),
-    key("memory_bytes", "i64", "0", "0", "", "memory of the device in bytes; 0: no limit"),
-    key("seed", "i64", "0", "0", "", "seed of the delays and of the order in which a graph replays"),
-    key("max_delay_us", "i64", "20", "0", "1000000", "longest delay before a piece of work, in microseconds"),
+ private:
+  SimDevice device_;
 };
 
 }  // namespace
 
-constexpr gestalt_device_1 kSimTable = {sizeof(gestalt_device_1),
-                                        info,
-                                        alloc,
-                                        free_memory,
-                                        stream_open,
-                                        event_open,
-                                        close,
-                                        copy,
-                                        fill,
-                                        record,
-                                        wait,
-                                        sync,
-                                        launch,
-                                        capture_begin,
-                                        capture_end,
-                                        replay};
+GESTALT_COMPONENT(Sim)
 
-constexpr gestalt_component kSimComponent = {sizeof(gestalt_component),
-                                             str_of("device/1"),
-                                             str_of("sim"),
-                                             kKeys,
-                                             sizeof kKeys / sizeof kKeys[0],
-                                             create,
-                                             destroy,
-                                             &kSimTable};
+const gestalt_component& sim_component() { return detail::component_entry<Sim>; }
+const gestalt_device_1& sim_table() { return *static_cast<const gestalt_device_1*>(Sim::table<Sim>()); }
 
 }  // namespace gestalt::device_sim

@@ -4,7 +4,7 @@
 
 namespace gestalt::device_sim {
 
-extern const gestalt_device_1 kSimTable;
-extern const gestalt_component kSimComponent;  // "device/1", "sim"
+const gestalt_component& sim_component();  // "device/1", "sim"
+const gestalt_device_1& sim_table();
 
 }  // namespace gestalt::device_sim

@@ -136,7 +136,8 @@ void SimDevice::wait(Event* event, Stream* stream) {
 gestalt_status* SimDevice::sync(Stream* stream) {
   {
     std::lock_guard lock(mutex_);
-    if (stream ? stream->capture != 0 : capture_.number != 0) break_capture("the host waited for work that is recorded");
+    if (stream ? stream->capture != 0 : capture_.number != 0)
+      break_capture("the host waited for work that is recorded");
   }
   if (stream)
     streams_.wait_done(stream);
@@ -181,9 +182,10 @@ Graph* SimDevice::capture_end(Stream* stream) {
   for (Stream* member : ended.members) member->capture = 0;
   if (!ended.broken.empty()) throw Error(GESTALT_INVALID_ARGUMENT, "[capture_end] " + ended.broken);
   if (!ended.graph->all_joined(ends))
-    throw Error(GESTALT_INVALID_ARGUMENT,
-                "[capture_end] a stream that joined the capture was not waited for; record an event on it and wait for it "
-                "on the stream of the capture");
+    throw Error(
+        GESTALT_INVALID_ARGUMENT,
+        "[capture_end] a stream that joined the capture was not waited for; record an event on it and wait for it "
+        "on the stream of the capture");
   ended.graph->finish();
   return ended.graph.release();
 }

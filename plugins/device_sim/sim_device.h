@@ -1,4 +1,5 @@
-// The simulated device: memory (sim_memory.h), streams (sim_stream.h) and capture, put together under the rules of a GPU.
+// The simulated device: memory (sim_memory.h), streams (sim_stream.h) and capture, put together under the rules of a
+// GPU.
 #pragma once
 
 #include "plugins/device_sim/sim_stream.h"

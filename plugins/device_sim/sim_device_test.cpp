@@ -232,9 +232,9 @@ TEST_CASE("copies in the wrong direction are refused at once") {
 
 TEST_CASE("a write past the end inside the last page shows when the memory is freed") {
   SimUnderTest sim;
-  const gestalt_device_1& table = kSimTable;
+  const gestalt_device_1& table = sim_table();
   void* self = nullptr;
-  core::check(sim.host, kSimComponent.create(sim.host, nullptr, 0, &self));
+  core::check(sim.host, sim_component().create(sim.host, nullptr, 0, &self));
   void *data = nullptr, *stream = nullptr;
   core::check(sim.host, table.alloc(self, 10, GESTALT_ALLOC_DEVICE, &data));
   core::check(sim.host, table.stream_open(self, &stream));
@@ -251,7 +251,7 @@ TEST_CASE("a write past the end inside the last page shows when the memory is fr
   REQUIRE(status);
   CHECK_THAT(core::take(status).message(), Catch::Contains("past its end, at byte 12"));
   CHECK_THAT(core::take(table.free(self, data)).message(), Catch::Contains("freed twice"));
-  kSimComponent.destroy(self);
+  sim_component().destroy(self);
 }
 
 TEST_CASE("memory that was never freed is listed when the device is closed") {
@@ -262,9 +262,9 @@ TEST_CASE("memory that was never freed is listed when the device is closed") {
     if (level == GESTALT_LOG_WARN) lines.emplace_back(view_of(message));
   };
   void *self = nullptr, *data = nullptr;
-  core::check(&host, kSimComponent.create(&host, nullptr, 0, &self));
-  core::check(&host, kSimTable.alloc(self, 77, GESTALT_ALLOC_DEVICE, &data));
-  kSimComponent.destroy(self);
+  core::check(&host, sim_component().create(&host, nullptr, 0, &self));
+  core::check(&host, sim_table().alloc(self, 77, GESTALT_ALLOC_DEVICE, &data));
+  sim_component().destroy(self);
   CHECK(lines == std::vector<std::string>{"[sim] never freed: allocation 1 of 77 bytes"});
 }
 
@@ -272,9 +272,9 @@ TEST_CASE("a device with a memory limit runs out of it with the numbers") {
   SimUnderTest sim({{"memory_bytes", 10000}});
   Buffer a = sim.device->alloc(6000, Category::kWeights);
   CHECK(sim.device->free_bytes() == 4000);
-  CHECK_THROWS_WITH(sim.device->alloc(4001, Category::kActivations),
-                    Catch::Contains("4001 bytes") && Catch::Contains("in use 6000 of 10000") &&
-                        Catch::Contains("weights"));
+  CHECK_THROWS_WITH(sim.device->alloc(4001, Category::kActivations), Catch::Contains("4001 bytes") &&
+                                                                         Catch::Contains("in use 6000 of 10000") &&
+                                                                         Catch::Contains("weights"));
   a = Buffer();
   CHECK(sim.device->free_bytes() == 10000);
 }

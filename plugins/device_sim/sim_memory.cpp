@@ -82,8 +82,7 @@ void Memory::free(void* data) {
   if (it == allocations_.end())
     throw Error(GESTALT_INVALID_ARGUMENT, "[free] not the start of an allocation, got " + hex(base));
   Allocation& a = it->second;
-  if (!a.live)
-    throw Error(GESTALT_INVALID_ARGUMENT, "[free] freed twice, got " + name(a));
+  if (!a.live) throw Error(GESTALT_INVALID_ARGUMENT, "[free] freed twice, got " + name(a));
   // The bytes between the end of the allocation and the end of its last page belong to nobody: still poison?
   protect(base, a.mapped, true);
   uint64_t slack = a.bytes + a.bytes % 2;
@@ -94,8 +93,7 @@ void Memory::free(void* data) {
   a.holders = {};
   if (!a.pinned) used_ -= a.bytes;
   if (slack < a.mapped)
-    throw Error(GESTALT_INTERNAL,
-                "[free] " + name(a) + " was written past its end, at byte " + std::to_string(slack));
+    throw Error(GESTALT_INTERNAL, "[free] " + name(a) + " was written past its end, at byte " + std::to_string(slack));
 }
 
 std::string Memory::name(const Allocation& a) {
@@ -176,8 +174,7 @@ std::vector<std::string> Memory::leaks() const {
   std::lock_guard lock(mutex_);
   std::vector<std::string> lines;
   for (const auto& [base, a] : allocations_)
-    if (a.live)
-      lines.push_back(name(a));
+    if (a.live) lines.push_back(name(a));
   return lines;
 }
 

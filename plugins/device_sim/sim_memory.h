@@ -1,6 +1,6 @@
-// The memory of a simulated device: every allocation on its own pages between two guard pages, closed (no access) except
-// while work that holds them runs. Freed pages stay closed and their addresses are never used again, so that a late
-// touch always faults. [any] thread; one lock.
+// The memory of a simulated device: every allocation on its own pages between two guard pages, closed (no access)
+// except while work that holds them runs. Freed pages stay closed and their addresses are never used again, so that a
+// late touch always faults. [any] thread; one lock.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,8 @@ class Memory {
   void* alloc(uint64_t bytes, bool pinned);
   void free(void* data);
 
-  // Opens the pages of a range that lies in one live allocation, or throws; each open needs its close. Pages are counted:
-  // work on two streams may hold the same ones. Neither allocates.
+  // Opens the pages of a range that lies in one live allocation, or throws; each open needs its close. Pages are
+  // counted: work on two streams may hold the same ones. Neither allocates.
   void open(Range range);
   void close(Range range);
 

@@ -24,7 +24,8 @@ struct Stream {
   std::vector<uint32_t> tails;
 };
 
-// record() only notes how far the stream's queue reaches at that moment; wait() makes the other stream wait for that many.
+// record() only notes how far the stream's queue reaches at that moment; wait() makes the other stream wait for that
+// many.
 struct Event {
   Stream* stream = nullptr;  // NULL: never recorded
   uint64_t ticket = 0;
@@ -36,8 +37,8 @@ struct StreamOptions {
   uint64_t seed = 0, max_delay_us = 0;
 };
 
-// Runs queues. The first error stops all later work of every stream until a sync has reported it, so that nothing runs on
-// what failed work left behind.
+// Runs queues. The first error stops all later work of every stream until a sync has reported it, so that nothing runs
+// on what failed work left behind.
 class Streams {
  public:
   Streams(Memory& memory, const gestalt_host* host, StreamOptions options)

@@ -17,8 +17,9 @@ struct SimUnderTest {
   explicit SimUnderTest(std::initializer_list<Attr> keys = {}) {
     const std::vector<gestalt_attr> config(keys.begin(), keys.end());
     void* self = nullptr;
-    core::check(host, kSimComponent.create(host, config.data(), config.size(), &self));
-    device = std::make_unique<core::Device>(host, &kSimTable, self, std::shared_ptr<void>(self, kSimComponent.destroy));
+    core::check(host, sim_component().create(host, config.data(), config.size(), &self));
+    device =
+        std::make_unique<core::Device>(host, &sim_table(), self, std::shared_ptr<void>(self, sim_component().destroy));
   }
   const gestalt_host* host = core::make_host("test.device_sim");
   std::unique_ptr<core::Device> device;

@@ -73,7 +73,10 @@ gestalt_status* replay(Graph& graph, Memory& memory, const gestalt_host* host, s
 }  // namespace
 
 CallCopy::CallCopy(const gestalt_call& from, uint64_t num_in, uint64_t num_out)
-    : call(from), views(num_in + num_out), sizes(2 * GESTALT_MAX_NDIM * (num_in + num_out)), pointers(num_in + num_out) {
+    : call(from),
+      views(num_in + num_out),
+      sizes(2 * GESTALT_MAX_NDIM * (num_in + num_out)),
+      pointers(num_in + num_out) {
   for (uint64_t i = 0; i < num_in + num_out; ++i) {
     const gestalt_view* view = i < num_in ? from.in[i] : from.out[i - num_in];
     if (!view) continue;

@@ -63,8 +63,8 @@ struct Graph {
   void finish();
 };
 
-// Opens what the work holds, runs it, closes it. Kinds kKernel, kCopy, kFill and kGraph. A graph runs its nodes one after
-// another in an order drawn from `random` among those that its edges allow: a missing edge shows sooner or later.
+// Opens what the work holds, runs it, closes it. Kinds kKernel, kCopy, kFill and kGraph. A graph runs its nodes one
+// after another in an order drawn from `random` among those that its edges allow: a missing edge shows sooner or later.
 gestalt_status* execute(const Work& work, Memory& memory, const gestalt_host* host, std::minstd_rand& random) noexcept;
 
 }  // namespace gestalt::device_sim

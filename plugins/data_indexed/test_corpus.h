@@ -1,21 +1,20 @@
 // What the tests of this folder share: a scratch folder and small corpora.
 #pragma once
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "plugins/data_indexed/index_writer.h"
+#include "support/test_folder.h"
 
 namespace gestalt::data_indexed {
 
+// A path in this process's own folder, which goes when the process ends.
 inline std::string scratch(const std::string& name) {
-  const auto path = std::filesystem::temp_directory_path() / ("gestalt_indexed_" + std::to_string(getpid()));
-  std::filesystem::create_directories(path);
-  return (path / name).string();
+  static const support::TestFolder folder;
+  return folder.file(name);
 }
 
 // Documents of one sequence each; token i of document d is d * 1000 + i.
@@ -39,6 +38,7 @@ inline std::string read_bytes(const std::string& path) {
 }
 
 inline void write_bytes(const std::string& path, const std::string& bytes) {
+  std::filesystem::remove(path);  // some file systems write through when an old file is cut to nothing
   std::ofstream(path, std::ios::binary) << bytes;
 }
 

@@ -1,44 +1,16 @@
 // The component "gestalt.bpe".
-#include <fmt/format.h>
-
-#include <charconv>
-
 #include "gestalt/plugin.hpp"
-#include "plugins/tokenizer_bpe/tokenizer.h"
+#include "plugins/tokenizer_bpe/open.h"
 
 namespace gestalt::tokenizer_bpe {
 namespace {
 
-Loaded load(const Attrs& config) {
-  const std::string ranks(config.str("ranks")), vocab(config.str("vocab")), merges(config.str("merges"));
-  if (!ranks.empty() && vocab.empty() && merges.empty()) return load_tiktoken(ranks);
-  if (ranks.empty() && !vocab.empty() && !merges.empty()) return load_gpt2(vocab, merges);
-  throw Error(
-      GESTALT_CONFIG_ERROR,
-      fmt::format("[tokenizer] got ranks \"{}\", vocab \"{}\", merges \"{}\", expected either ranks or both vocab "
-                  "and merges",
-                  ranks, vocab, merges));
-}
-
-std::vector<Special> more_specials(const Attrs& config) {
-  std::vector<Special> specials;
-  for (const gestalt_str item : config.str_list("special_tokens")) {
-    const std::string_view text = view_of(item);
-    const size_t equals = text.rfind('=');
-    int32_t id = -1;
-    const char* end = text.data() + text.size();
-    if (equals == std::string_view::npos || equals == 0 ||
-        std::from_chars(text.data() + equals + 1, end, id).ptr != end || id < 0)
-      throw Error(GESTALT_CONFIG_ERROR,
-                  fmt::format("[tokenizer.special_tokens] got \"{}\", expected \"<|text|>=id\"", text));
-    specials.push_back({std::string(text.substr(0, equals)), id});
-  }
-  return specials;
-}
-
-Roles roles(const Attrs& config) {
-  return {std::string(config.str("bos")), std::string(config.str("eos")), std::string(config.str("pad")),
-          std::string(config.str("unk"))};
+Source source_of(const Attrs& config) {
+  const auto str = [&](std::string_view key) { return std::string(config.str(key)); };
+  Source source{str("ranks"),   str("vocab"), str("merges"),
+                str("pattern"), {},           {str("bos"), str("eos"), str("pad"), str("unk")}};
+  for (const gestalt_str item : config.str_list("special_tokens")) source.special_tokens.emplace_back(view_of(item));
+  return source;
 }
 
 Specials mode_of(uint64_t flags) {
@@ -77,8 +49,7 @@ class BpeTokenizer : public gestalt::Tokenizer {
        .default_value = "\"\"",
        .doc = "special token for unknown text; empty: none (every byte has a token)"}};
 
-  BpeTokenizer(Host, Attrs config)
-      : engine_(load(config), std::string(config.str("pattern")), more_specials(config), roles(config)) {}
+  BpeTokenizer(Host, Attrs config) : engine_(open_tokenizer(source_of(config))) {}
 
   void encode(std::string_view text, uint64_t flags, std::vector<int32_t>& ids) const override {
     auto scratch = engine_.make_scratch();

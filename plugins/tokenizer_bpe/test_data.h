@@ -1,14 +1,13 @@
 // What the tests of this folder share: reference files (which a checkout may lack), sizes of fuzzing, random text.
 #pragma once
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <random>
 #include <string>
 
+#include "support/test_folder.h"
 #include "tests/catch_compat.hpp"
 
 namespace gestalt::tokenizer_bpe {
@@ -19,16 +18,17 @@ inline int64_t num_fuzz(int64_t in_ci, int64_t usual) {
   return ci && std::string(ci) == "1" ? in_ci : usual;
 }
 
-inline std::filesystem::path scratch_folder() {
-  const auto path = std::filesystem::temp_directory_path() / ("gestalt_bpe_" + std::to_string(getpid()));
-  std::filesystem::create_directories(path);
-  return path;
+// A path in this process's own folder, which goes when the process ends.
+inline std::string scratch(const std::string& name) {
+  static const support::TestFolder folder;
+  return folder.file(name);
 }
 
 inline std::string write_file(const std::string& name, const std::string& bytes) {
-  const auto path = scratch_folder() / name;
+  const std::string path = scratch(name);
+  std::filesystem::remove(path);  // some file systems write through when an old file is cut to nothing
   std::ofstream(path, std::ios::binary) << bytes;
-  return path.string();
+  return path;
 }
 
 // A reference file, unpacked if it is stored as .xz; empty when it is absent (the caller skips, visibly).
@@ -39,12 +39,12 @@ inline std::string reference(const std::string& relative) {
     WARN("SKIP: " << relative << " is not beside this checkout");
     return {};
   }
-  const auto path = scratch_folder() / std::filesystem::path(relative).filename();
-  if (!exists(path)) {
-    const std::string command = "xz -dc '" + (base / (relative + ".xz")).string() + "' > '" + path.string() + "'";
+  const std::string path = scratch(std::filesystem::path(relative).filename().string());
+  if (!std::filesystem::exists(path)) {
+    const std::string command = "xz -dc '" + (base / (relative + ".xz")).string() + "' > '" + path + "'";
     REQUIRE(std::system(command.c_str()) == 0);
   }
-  return path.string();
+  return path;
 }
 
 // Well-formed UTF-8 rich in what patterns turn on: spaces, newlines, apostrophes, case, digits, marks, slashes.

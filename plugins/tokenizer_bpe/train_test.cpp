@@ -25,7 +25,7 @@ TEST_CASE("Training twice gives the same tokens, and saved tokens encode the sam
   };
   const Vocabulary a = train(), b = train();
   for (int32_t id = 0; id < 340; ++id) REQUIRE(a.token(id) == b.token(id));
-  const std::string path = (scratch_folder() / "trained.tiktoken").string();
+  const std::string path = scratch("trained.tiktoken");
   save_trained(path, a, Pattern("gpt2").regex(), {{"<|endoftext|>", 340}}, "<|endoftext|>");
   const Tokenizer tokenizer(load_tiktoken(path), "");
   CHECK(tokenizer.vocab_size() == 341);

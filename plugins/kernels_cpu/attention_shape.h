@@ -11,7 +11,7 @@
 // heads, g key/value heads, d size of a query and key head, e size of a value head.
 namespace gestalt::kernels_cpu {
 
-inline constexpr int64_t kQueryTile = 64;
+inline constexpr int64_t kQueryTile = 56;
 inline constexpr int64_t kKeyTile = 256;
 
 class AttentionShape {

@@ -17,19 +17,11 @@ constexpr int64_t kGroupPanels = 8;  // row panels that go through them together
 
 int64_t panels_of(int64_t size, int64_t width) { return (size + width - 1) / width; }
 
-// panel[k * width + i] = element (i, k) for i < size, 0 for the rest of the width.
+// As Loops::pack_left, from elements of another type.
 template <class C, class T>
-void pack_panel(const T* from, int64_t stride, int64_t depth_stride, int64_t size, int64_t width, int64_t depth,
-                C* panel) {
+void pack_converted(const T* from, int64_t stride, int64_t depth_stride, int64_t size, int64_t width, int64_t depth,
+                    C* panel) {
   if (size < width) std::fill(panel, panel + width * depth, C(0));
-  if (stride == 1) {
-    for (int64_t k = 0; k < depth; ++k) {
-      const T* row = from + k * depth_stride;
-      C* to = panel + k * width;
-      for (int64_t i = 0; i < size; ++i) to[i] = convert<C>(row[i]);
-    }
-    return;
-  }
   // A few elements of depth at a time, so that each row of the source is read along.
   constexpr int64_t kStep = 16;
   for (int64_t begin = 0; begin < depth; begin += kStep) {
@@ -41,22 +33,31 @@ void pack_panel(const T* from, int64_t stride, int64_t depth_stride, int64_t siz
   }
 }
 
+// One operand seen along its rows or columns: the panels' elements are `stride` apart, the depth's `depth_stride`.
+struct Side {
+  const void* data;
+  DType dtype;
+  int64_t stride, depth_stride, width;
+};
+
 template <class C>
-void pack(const Matrix& x, int64_t stride, int64_t depth_stride, int64_t first, int64_t size, int64_t width,
-          int64_t depth_begin, int64_t depth, C* panel) {
-  const auto typed = [&]<class T>(const T* data) {
-    pack_panel<C, T>(data + first * stride + depth_begin * depth_stride, stride, depth_stride, size, width, depth,
-                     panel);
+void pack(const Side& side, int64_t first, int64_t size, int64_t depth_begin, int64_t depth,
+          decltype(Loops<C>::pack_left) same_type, C* panel) {
+  const int64_t offset = first * side.stride + depth_begin * side.depth_stride;
+  const auto converted = [&]<class T>(const T* data) {
+    pack_converted<C, T>(data + offset, side.stride, side.depth_stride, size, side.width, depth, panel);
   };
-  switch (x.dtype) {
+  if (side.dtype == compute_dtype<C>())
+    return same_type(static_cast<const C*>(side.data) + offset, side.stride, side.depth_stride, size, depth, panel);
+  switch (side.dtype) {
     case kF32:
-      return typed(static_cast<const float*>(x.data));
+      return converted(static_cast<const float*>(side.data));
     case kF64:
-      return typed(static_cast<const double*>(x.data));
+      return converted(static_cast<const double*>(side.data));
     case kBF16:
-      return typed(static_cast<const Bf16*>(x.data));
+      return converted(static_cast<const Bf16*>(side.data));
     default:
-      return typed(static_cast<const F16*>(x.data));
+      return converted(static_cast<const F16*>(side.data));
   }
 }
 
@@ -102,16 +103,18 @@ class Multiply {
   int64_t depth_at(int64_t begin) const { return std::min(kDepth, p_.k - begin); }
 
   void pack_panels(int64_t begin, int64_t end) {
+    const Side left{p_.a.data, p_.a.dtype, p_.a.row, p_.a.col, rows_};
+    const Side right{p_.b.data, p_.b.dtype, p_.b.col, p_.b.row, cols_};
     for (int64_t item = begin; item < end; ++item) {
-      const bool left = item < row_panels_;
-      const int64_t panel = left ? item : item - row_panels_;
+      const bool is_left = item < row_panels_;
+      const int64_t panel = is_left ? item : item - row_panels_;
       for (int64_t k = 0; k < p_.k; k += kDepth) {
         const int64_t depth = depth_at(k);
-        if (left)
-          pack(p_.a, p_.a.row, p_.a.col, panel * rows_, std::min(rows_, p_.m - panel * rows_), rows_, k, depth,
+        if (is_left)
+          pack(left, panel * rows_, std::min(rows_, p_.m - panel * rows_), k, depth, loops_.pack_left,
                a_ + panel_at(k, depth, row_panels_, panel, rows_));
         else
-          pack(p_.b, p_.b.col, p_.b.row, panel * cols_, std::min(cols_, p_.n - panel * cols_), cols_, k, depth,
+          pack(right, panel * cols_, std::min(cols_, p_.n - panel * cols_), k, depth, loops_.pack_right,
                b_ + panel_at(k, depth, col_panels_, panel, cols_));
       }
     }

@@ -66,6 +66,10 @@ struct Loops {
   // column.
   void (*tile)(int64_t depth, const C* a, const C* b, C* c, int64_t ldc, int64_t rows, int64_t cols, bool first,
                const C* bias);
+  // Panels for tile: panel[k * tile_rows + i] = from[i * stride + k * depth_stride] for i < size, 0 up to tile_rows;
+  // the right operand's panels likewise with tile_cols.
+  void (*pack_left)(const C* from, int64_t stride, int64_t depth_stride, int64_t size, int64_t depth, C* panel);
+  void (*pack_right)(const C* from, int64_t stride, int64_t depth_stride, int64_t size, int64_t depth, C* panel);
   int64_t tile_rows, tile_cols;  // of the packed panels: tile_rows <= kMaxTileRows, tile_cols <= kMaxTileCols
 };
 

@@ -4,6 +4,8 @@
 // The flags switch off contraction (fused multiply-add appears only through madd) to keep loop bodies and loop
 // remainders bit-equal.
 
+#include <utility>  // integer_sequence, which has no functions
+
 #ifdef __FMA__
 #include <immintrin.h>
 #endif
@@ -332,19 +334,20 @@ struct Vector<double> {
   typedef double held __attribute__((vector_size(GESTALT_VECTOR_BYTES)));
 };
 
-template <class V>
-GESTALT_INLINE V fused(V a, V b, V c) {
+// a b + c with one b for all lanes.
+template <class V, class C>
+GESTALT_INLINE V fused(V a, C b, V c) {
 #if defined(__AVX512F__)
-  if constexpr (sizeof(a[0]) == 4) {
-    return (V)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+  if constexpr (sizeof(C) == 4) {
+    return (V)_mm512_fmadd_ps((__m512)a, _mm512_set1_ps(b), (__m512)c);
   } else {
-    return (V)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+    return (V)_mm512_fmadd_pd((__m512d)a, _mm512_set1_pd(b), (__m512d)c);
   }
 #elif defined(__FMA__)
-  if constexpr (sizeof(a[0]) == 4) {
-    return (V)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+  if constexpr (sizeof(C) == 4) {
+    return (V)_mm256_fmadd_ps((__m256)a, _mm256_set1_ps(b), (__m256)c);
   } else {
-    return (V)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+    return (V)_mm256_fmadd_pd((__m256d)a, _mm256_set1_pd(b), (__m256d)c);
   }
 #else
   return a * b + c;
@@ -366,7 +369,7 @@ void tile(int64_t depth, const C* a, const C* b, C* c, int64_t ldc, int64_t rows
     GESTALT_UNROLL
     for (int i = 0; i < kRows; ++i) {
       const C left = a[k * kRows + i];
-      for (int j = 0; j < kVectors; ++j) sum[i][j] = fused(right[j], Held{} + left, sum[i][j]);
+      for (int j = 0; j < kVectors; ++j) sum[i][j] = fused(right[j], left, sum[i][j]);
     }
   }
   if (rows == kRows && cols == kCols) {
@@ -393,10 +396,77 @@ void tile(int64_t depth, const C* a, const C* b, C* c, int64_t ldc, int64_t rows
   }
 }
 
+// Lane l of the result: a[l] or b[l - kHalf] by bit kHalf of l; and a[l + kHalf] or b[l].
+template <int kHalf, class V, int... kLane>
+GESTALT_INLINE void exchange(V& a, V& b, std::integer_sequence<int, kLane...>) {
+  constexpr int n = sizeof...(kLane);
+  const V low = __builtin_shufflevector(a, b, ((kLane & kHalf) == 0 ? kLane : n + kLane - kHalf)...);
+  b = __builtin_shufflevector(a, b, ((kLane & kHalf) == 0 ? kLane + kHalf : n + kLane)...);
+  a = low;
+}
+
+// n vectors of n lanes, in log2(n) rounds of exchanged halves.
+template <int kHalf, int n, class V>
+GESTALT_INLINE void transpose(V (&rows)[n]) {
+  if constexpr (kHalf > 0) {
+    GESTALT_UNROLL
+    for (int i = 0; i < n; ++i)
+      if ((i & kHalf) == 0) exchange<kHalf>(rows[i], rows[i + kHalf], std::make_integer_sequence<int, n>());
+    transpose<kHalf / 2>(rows);
+  }
+}
+
+// Rows that are contiguous along the depth. A group of rows, as many as a vector has lanes, is transposed at a time.
+// Its store may run over the end of a panel's row: into the next one, which is written later, for groups go from last
+// to first and depth from first to last. Only the last row of all is cut short.
+template <class C, int kPanel>
+void pack_along(const C* from, int64_t stride, int64_t size, int64_t depth, C* panel) {
+  using Stored = typename Vector<C>::type;
+  using Held = typename Vector<C>::held;
+  constexpr int n = GESTALT_VECTOR_BYTES / static_cast<int>(sizeof(C));
+  for (int64_t first = (kPanel - 1) / n * n; first >= 0; first -= n) {
+    const int64_t own = kPanel - first < n ? kPanel - first : n;
+    const int64_t valid = size - first < own ? size - first : own;
+    const C* rows = from + first * stride;
+    int64_t k = 0;
+    for (; k + n < depth; k += n) {
+      Held block[n] = {};
+      if (valid == n) {
+        GESTALT_UNROLL
+        for (int i = 0; i < n; ++i) block[i] = *reinterpret_cast<const Stored*>(rows + i * stride + k);
+      } else {
+        GESTALT_UNROLL
+        for (int i = 0; i < n; ++i)
+          if (i < valid) block[i] = *reinterpret_cast<const Stored*>(rows + i * stride + k);
+      }
+      transpose<n / 2>(block);
+      GESTALT_UNROLL
+      for (int i = 0; i < n; ++i) *reinterpret_cast<Stored*>(panel + (k + i) * kPanel + first) = block[i];
+    }
+    for (; k < depth; ++k)
+      for (int64_t i = 0; i < own; ++i) panel[k * kPanel + first + i] = i < valid ? rows[i * stride + k] : C(0);
+  }
+}
+
+template <class C, int kPanel>
+void pack(const C* from, int64_t stride, int64_t depth_stride, int64_t size, int64_t depth, C* panel) {
+  if (stride == 1 && size == kPanel) {
+    for (int64_t k = 0; k < depth; ++k)
+      __builtin_memcpy(panel + k * kPanel, from + k * depth_stride, kPanel * sizeof(C));
+  } else if (depth_stride == 1) {
+    pack_along<C, kPanel>(from, stride, size, depth, panel);
+  } else {
+    for (int64_t k = 0; k < depth; ++k)
+      for (int64_t i = 0; i < kPanel; ++i)
+        panel[k * kPanel + i] = i < size ? from[i * stride + k * depth_stride] : C(0);
+  }
+}
+
 }  // namespace
 
 template <class C, int kRows, int kVectors>
 constexpr Loops<C> make_loops() {
+  constexpr int kCols = kVectors * (GESTALT_VECTOR_BYTES / static_cast<int>(sizeof(C)));
   return {add<C>,
           sub<C>,
           mul<C>,
@@ -429,8 +499,10 @@ constexpr Loops<C> make_loops() {
           adamw<C>,
           sgd<C>,
           tile<C, kRows, kVectors>,
+          pack<C, kRows>,
+          pack<C, kCols>,
           kRows,
-          kVectors * (GESTALT_VECTOR_BYTES / static_cast<int64_t>(sizeof(C)))};
+          kCols};
 }
 
 extern const Loops<float> kLoopsF32;

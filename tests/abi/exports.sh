@@ -12,8 +12,9 @@ if [ $# -eq 0 ]; then
   fi
 fi
 
-# Constructors that a toolchain brings: the C++ runtime when it is linked statically, and CUDA's registration.
-toolchain='_GLOBAL__sub_I_(_ZN9__gnu_cxx9__freeresEv|eh_alloc\.cc)|_ZL24__sti____cudaRegisterAllv'
+# Constructors that a toolchain brings: those of libstdc++.a (its sources end in .cc, ours in .cpp) and CUDA's
+# registration.
+toolchain='_GLOBAL__sub_I_([a-zA-Z0-9_+-]+\.cc|_ZN9__gnu_cxx9__freeresEv)|_ZL24__sti____cudaRegisterAllv'
 
 faults=0
 for library in "$@"; do

@@ -71,7 +71,7 @@ TEST_CASE("the descriptor lists everything that the files registered") {
   FakeHost host;
   const gestalt_plugin& p = plugin(host);
   CHECK(p.struct_size == sizeof(gestalt_plugin));
-  CHECK(text_of(p.id) == "sample");
+  CHECK(text_of(p.id) == "gestalt.sample");
   CHECK(text_of(p.version) == "1.2.3");
   CHECK(p.num_ops == 1);
   CHECK(p.num_kernels == 2);

@@ -44,7 +44,7 @@ cat >"$out/author/CMakeLists.txt" <<'CMAKE'
 cmake_minimum_required(VERSION 3.25)
 project(sample LANGUAGES CXX)
 find_package(Gestalt 0.1 REQUIRED COMPONENTS sdk)
-gestalt_add_plugin(NAME sample ID sample SOURCES sample_plugin.cpp)
+gestalt_add_plugin(NAME sample ID gestalt.sample SOURCES sample_plugin.cpp)
 CMAKE
 cmake -S "$out/author" -B "$out/author/build" -G Ninja -DCMAKE_PREFIX_PATH="$out/sdk"
 cmake --build "$out/author/build"

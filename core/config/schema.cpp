@@ -120,12 +120,24 @@ bool SchemaLevel::open() const { return entry && below.empty() && has_type(*entr
 
 std::vector<std::string> schema_steps(std::string_view path) {
   std::vector<std::string> steps;
-  for (std::string& part : split(path, '.')) {
-    int lists = 0;
-    for (; part.ends_with("[]"); ++lists) part.resize(part.size() - 2);
-    steps.push_back(std::move(part));
-    for (; lists > 0; --lists) steps.push_back("[]");
+  std::string step;
+  bool quoted = false;
+  const auto finish = [&] {
+    size_t lists = 0;
+    for (; step.ends_with("[]"); ++lists) step.resize(step.size() - 2);
+    steps.push_back(std::move(step));
+    steps.insert(steps.end(), lists, "[]");
+    step.clear();
+  };
+  for (const char c : path) {
+    if (c == '"')
+      quoted = !quoted;
+    else if (c == '.' && !quoted)
+      finish();
+    else
+      step += c;
   }
+  finish();
   return steps;
 }
 
@@ -146,7 +158,7 @@ SchemaEntry read_key_spec(const KeySpec& spec, std::string_view owner) {
                            return std::isalnum(c) || c == '_' || c == '-';
                          }));
   };
-  if (spec.name.size() > 256 || steps.size() > 16 || steps.back() == "[]" ||
+  if (spec.name.size() > 256 || spec.name.find('"') != std::string::npos || steps.size() > 16 || steps.back() == "[]" ||
       std::any_of(steps.begin(), steps.end(), odd))
     bad_spec(spec, owner, "malformed name, expected words of letters, digits, _ and - with '.' and '[]' between");
   entry.types = read_types(spec, owner);

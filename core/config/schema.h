@@ -40,8 +40,8 @@ class ConfigSchema {
   ConfigSchema& operator=(ConfigSchema&&) noexcept;
   ~ConfigSchema();
 
-  // Adds the keys of `owner` ("core", "gestalt.adam") to a section ("optimizer", "metrics.jsonl"). A key that the
-  // section has already must have the same type; the later default, range and owner then count.
+  // Adds the keys of `owner` ("core", "gestalt.adam") to a section (`optimizer`, `metrics."gestalt.jsonl"`). A key that
+  // the section has already must have the same type; the later default, range and owner then count.
   void extend(std::string_view section, std::string_view owner, const std::vector<KeySpec>& keys,
               Presence presence = Presence::kAlways);
   // The section must be there; `why` completes "[data] is missing: ".

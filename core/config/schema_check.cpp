@@ -147,7 +147,8 @@ class SchemaCheck {
       config_.set_default(path, default_of(entry), Origin::of(Origin::Kind::kDefault, entry.owner));
     } else if (entry.spec.required) {
       const ConfigNode* place = config_.find(table);
-      const std::string where = place && place->origin.kind == Origin::Kind::kFile ? place->origin.describe() + ": " : "";
+      const std::string where =
+          place && place->origin.kind == Origin::Kind::kFile ? place->origin.describe() + ": " : "";
       add(fmt::format("{}[{}] missing, expected {} for {}: {}", where, path, entry.spec.type, entry.owner,
                       entry.spec.doc));
     }

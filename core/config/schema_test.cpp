@@ -195,13 +195,17 @@ TEST_CASE("Open tables and keys by any name take what the schema says") {
 TEST_CASE("A section under an open one is closed once somebody claims it") {
   ConfigSchema s;
   s.extend("metrics", "core", {{.name = "*", .type = "table"}});
-  s.extend("metrics.gestalt.jsonl", "gestalt.jsonl", {{.name = "path", .type = "str", .default_value = "'m.jsonl'"}});
+  s.extend("metrics.\"gestalt.jsonl\"", "gestalt.jsonl",
+           {{.name = "path", .type = "str", .default_value = "'m.jsonl'"},
+            {.name = "every", .type = "i64", .when = "path=all"}});
   Config good = Config::from_text("[metrics.other]\nx = 1\n", "x.toml");
   check(good, s);
-  CHECK(good.str("metrics.gestalt.jsonl.path") == "m.jsonl");
-  Config bad = Config::from_text("[metrics.gestalt.jsonl]\npaht = 'a'\n", "x.toml");
+  CHECK(good.str("metrics.\"gestalt.jsonl\".path") == "m.jsonl");
+  Config bad = Config::from_text("[metrics.'gestalt.jsonl']\npaht = 'a'\nevery = 1\n", "x.toml");
   CHECK(message_of([&] { check(bad, s); }) ==
-        "x.toml:2: unknown key 'metrics.gestalt.jsonl.paht'; nearest valid key 'metrics.gestalt.jsonl.path'");
+        "x.toml:2: unknown key 'metrics.\"gestalt.jsonl\".paht'; nearest valid key 'metrics.\"gestalt.jsonl\".path'\n"
+        "x.toml:3: [metrics.\"gestalt.jsonl\".every] has no effect because 'metrics.\"gestalt.jsonl\".path' is "
+        "\"m.jsonl\" (default of gestalt.jsonl); it counts only when path=all");
 }
 
 TEST_CASE("What only a checkpoint says is dropped when it means nothing any more") {
@@ -224,6 +228,11 @@ TEST_CASE("A file key names an existing file") {
   Config bad = Config::from_text("[data]\nvocab = '/no/such'\n", "x.toml");
   CHECK_THAT(message_of([&] { check(bad, s); }),
              Catch::StartsWith("x.toml:2: [data.vocab] no such file, got \"/no/such\""));
+}
+
+TEST_CASE("A quote in the name of a key is refused") {
+  CHECK_THAT(bad_spec({.name = "\"a.b\"", .type = "i64"}), Catch::Contains("malformed name"));
+  CHECK_THAT(bad_spec({.name = "a\"b", .type = "i64"}), Catch::Contains("malformed name"));
 }
 
 TEST_CASE("A component may restate a key of its section with its own default, not with another type") {

@@ -58,7 +58,7 @@ SchemaEntry read_key_spec(const KeySpec& spec, std::string_view owner);
 // they are lists of. The message has no place and no key: "wrong type, got string \"a\", expected i64".
 std::string value_problem(ConfigNode& value, const SchemaEntry& entry);
 
-// Steps of a schema path: "data.corpora[].path" -> data, corpora, [], path.
+// Steps of a schema path: data.corpora[].path -> data, corpora, [], path; metrics."gestalt.jsonl" -> two.
 std::vector<std::string> schema_steps(std::string_view path);
 
 }  // namespace gestalt::core

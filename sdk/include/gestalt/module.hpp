@@ -10,8 +10,9 @@
 //   };
 //   GESTALT_COMPONENT(Mlp)
 //
-// emit takes one to four tensors, or std::span<const Tensor> for any number, and returns a Tensor or a container of
-// them.
+// Record in statements of one op each where the order matters: C++ leaves the order of function arguments to the
+// compiler. emit takes one to four tensors, or std::span<const Tensor> for any number, and returns a Tensor or a
+// container of them.
 #pragma once
 
 #include <memory>

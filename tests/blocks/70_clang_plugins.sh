@@ -22,11 +22,11 @@ check clang/static_runtime made_by_clang
 # train_20 PREFIX DEVICE OUTPUT: twenty steps of the quickstart with the command and plugins under PREFIX.
 train_20() {
   "$1/bin/gestalt" train configs/quickstart.toml --set "run.device=$2" --set "run.output=$3" --set "data.path=$text" \
-    --set train.steps=20 --set optimizer.warmup_steps=5 "${extra[@]}" --resume none
+    --set train.steps=20 --set train.log_every=1 --set optimizer.warmup_steps=5 "${extra[@]}" --resume none
 }
 # What two trainings must share to the bit: losses and gradient norms as printed, and the weights.
 fingerprint() {
-  grep -o '"\(step\|loss\|grad_norm\)" *: *[^,}]*' "$1/metrics.jsonl"
+  grep -o '"\(step\|loss\|grad_norm_preclip\)" *: *[^,}]*' "$1/metrics.jsonl"
   find "$1/checkpoints" -name '*.safetensors' | sort | xargs sha256sum | cut -d' ' -f1
 }
 text=$REPO/build/kjv.txt

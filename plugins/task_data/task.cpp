@@ -7,8 +7,8 @@
 
 #include "gestalt/plugin.hpp"
 #include "gestalt/task.hpp"
-#include "plugins/data_indexed/parity.h"
 #include "plugins/task_data/corpus_verbs.h"
+#include "plugins/task_data/parity_report.h"
 #include "plugins/task_data/tokenize.h"
 #include "plugins/tokenizer_bpe/open.h"
 #include "support/flags.h"
@@ -199,24 +199,11 @@ class DataTask : public Task {
   static void parity_verb(Session& session, std::span<const gestalt_str> rest) {
     const Flags f(rest, {}, {"json"});
     if (f.words().size() != 1) throw InvalidArgument("[parity] expected one folder that holds cases.json");
-    Json cases = Json::array();
-    std::string text;
-    size_t different = 0;
-    for (const data_indexed::ParityCase& c : data_indexed::compare_data_cases(f.words()[0])) {
-      Json one = Json::object();
-      one.set("case", c.tag);
-      one.set("arrays", c.num_arrays);
-      Json list = Json::array();
-      for (const std::string& d : c.differences) list.push(d);
-      text += fmt::format("{:<20}{} arrays, {} differ\n", c.tag, c.num_arrays, c.differences.size());
-      for (const std::string& d : c.differences) text += "  " + d + "\n";
-      one.set("differences", list);
-      cases.push(std::move(one));
-      different += c.differences.size();
-    }
-    session.print(f.has("json") ? write_json(Json::object({{"cases", cases}})) + "\n" : text);
-    if (different)
-      throw Error(GESTALT_VALIDATION, fmt::format("[parity] {} arrays differ, expected all to be equal", different));
+    ParityReport report = compare_cases(f.words()[0]);
+    session.print(f.has("json") ? write_json(report.json) + "\n" : report.text);
+    if (report.num_different)
+      throw Error(GESTALT_VALIDATION,
+                  fmt::format("[parity] {} arrays differ, expected all to be equal", report.num_different));
   }
 
   Host host_;

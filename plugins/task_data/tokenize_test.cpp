@@ -1,6 +1,7 @@
 #include "plugins/task_data/tokenize.h"
 
 #include <cstdlib>
+#include <random>
 
 #include "gestalt/error.hpp"
 #include "plugins/data_indexed/index_file.h"
@@ -124,6 +125,35 @@ TEST_CASE("Bad lines are counted with file and line, or end the work") {
   CHECK(support::contains(support::error_of([&] { tokenize(tokenizer, options, {}); }), path + ":2"));
   options.inputs = {folder.write("none.jsonl", "{\"text\": \"\"}\n")};
   CHECK(support::contains(support::error_of([&] { tokenize(tokenizer, options, {}); }), "no document"));
+}
+
+TEST_CASE("Mutated JSONL is taken or counted as bad, never worse") {
+  const support::TestFolder folder;
+  const auto tokenizer = bytes_tokenizer();
+  const char* runs = std::getenv("GESTALT_FUZZ_RUNS");
+  const char* ci = std::getenv("CI");
+  const int64_t num = runs ? std::atoll(runs) : ci && std::string(ci) == "1" ? 200'000 : 20'000;
+  std::mt19937_64 random(31);
+  std::string lines;
+  for (int64_t i = 0; i < num; ++i) {
+    std::string line = "{\"id\": 7, \"text\": \"caf\\u00e9 \\ud83d\\ude00 \\n\", \"more\": [1, {\"a\": null}]}";
+    for (uint64_t n = 1 + random() % 2; n > 0; --n) {
+      const size_t at = random() % line.size();
+      if (random() % 3 == 0)
+        line.erase(at, 1 + random() % 4);
+      else
+        line[at] = static_cast<char>(random());
+    }
+    lines += line + "\n";
+  }
+  TokenizeOptions options;
+  options.inputs = {folder.write("a.jsonl", "{\"text\": \"good\"}\n" + lines)};
+  options.output = folder.file("out");
+  options.num_workers = 2;
+  const TokenizeCounts counts = tokenize(tokenizer, options, {});
+  CHECK(counts.bad > num / 4);
+  CHECK(counts.documents > num / 20);
+  CHECK(counts.first_bad.size() == 10);
 }
 
 TEST_CASE("A tokenizer without eos needs to be told so") {

@@ -1,7 +1,9 @@
 // The verb "tokenizer".
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <chrono>
 
 #include "gestalt/plugin.hpp"
 #include "gestalt/task.hpp"
@@ -20,12 +22,13 @@ using support::Flags;
 using support::Json;
 
 constexpr std::string_view kUsage =
-    "gestalt tokenizer train|encode|decode|verify|info ...\n"
+    "gestalt tokenizer train|encode|decode|info|speed|verify ...\n"
     "  train --input FILE... --output FILE --vocab-size N [--pattern NAME] [--special TEXT]... [--no-special]\n"
     "  encode (--ranks FILE | --vocab FILE --merges FILE) [--pattern NAME] [--specials text|allow|refuse] (TEXT | "
     "--file FILE)\n"
     "  decode (--ranks FILE | --vocab FILE --merges FILE) [--pattern NAME] ID...\n"
     "  info   (--ranks FILE | --vocab FILE --merges FILE) [--pattern NAME]\n"
+    "  speed  (--ranks FILE | --vocab FILE --merges FILE) [--pattern NAME] [--rounds N] --file FILE\n"
     "  verify --golden FILE.jsonl --files DIR           each also with --json";
 
 tokenizer_bpe::Tokenizer open_tokenizer(const Flags& flags) {
@@ -63,6 +66,7 @@ class TokenizerTask : public Task {
     if (verb == "encode") return encode(session, rest);
     if (verb == "decode") return decode(session, rest);
     if (verb == "info") return info(session, rest);
+    if (verb == "speed") return speed(session, rest);
     if (verb == "verify") return verify(session, rest);
     throw InvalidArgument(fmt::format("[tokenizer] got \"{}\"; usage: {}", verb, kUsage));
   }
@@ -137,6 +141,32 @@ class TokenizerTask : public Task {
     out.set("special_tokens", specials);
     out.set("eos", tokenizer.special("eos"));
     out.set("fingerprint", support::hex(tokenizer.fingerprint()));
+    print(session, f, out);
+  }
+
+  // Bytes of text a second on one thread: the best of the rounds.
+  static void speed(Session& session, std::span<const gestalt_str> rest) {
+    const Flags f(rest, {"ranks", "vocab", "merges", "pattern", "file", "rounds"}, {"json"});
+    const int64_t rounds = f.i64("rounds", 5);
+    if (rounds < 1) throw InvalidArgument(fmt::format("[--rounds] got {}, expected 1 or more", rounds));
+    const tokenizer_bpe::Tokenizer tokenizer = open_tokenizer(f);
+    const std::string text = task_data::read_input(f.str("file"));
+    auto scratch = tokenizer.make_scratch();
+    std::vector<int32_t> ids;
+    double best = 0;
+    for (int64_t r = 0; r < rounds; ++r) {
+      ids.clear();
+      const auto begin = std::chrono::steady_clock::now();
+      tokenizer.encode(text, tokenizer_bpe::Specials::kAsText, &scratch, &ids);
+      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      best = std::max(best, static_cast<double>(text.size()) / 1e6 / std::max(seconds, 1e-9));
+    }
+    Json out = Json::object();
+    out.set("text_bytes", static_cast<int64_t>(text.size()));
+    out.set("tokens", static_cast<int64_t>(ids.size()));
+    out.set("mb_per_second", best);
+    out.set("sha256_of_uint32le_ids",
+            support::hex(support::sha256({reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(int32_t)})));
     print(session, f, out);
   }
 

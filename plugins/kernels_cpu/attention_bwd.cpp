@@ -23,6 +23,8 @@ class AttentionBwd : public CpuKernel {
     }
     need_like(plan, lse, "lse", q);
     need_ndim(plan, lse, "lse", 2);
+    need_dim(plan, lse, "lse", 0, q.dim(0));
+    need_dim(plan, lse, "lse", 1, q.dim(1));
     run_ = for_compute_type(q.dtype(), &AttentionBwd::run_as<float>, &AttentionBwd::run_as<double>);
     slot_bytes_ = q.is(kF64) ? bytes_per_slot<double>(q.dim(0), q.dim(2), v.dim(2))
                              : bytes_per_slot<float>(q.dim(0), q.dim(2), v.dim(2));

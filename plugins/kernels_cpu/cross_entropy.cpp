@@ -86,6 +86,10 @@ class CrossEntropyBwd : public CpuKernel {
     need_cross_entropy(plan);
     const View logits = plan.in(0);
     need_like(plan, plan.in(3), "lse", logits);
+    need_ndim(plan, plan.in(3), "lse", 1);
+    need_dim(plan, plan.in(3), "lse", 0, logits.dim(0));
+    need_like(plan, plan.in(4), "dloss", logits);
+    need_ndim(plan, plan.in(4), "dloss", 0);
     need_like(plan, plan.out(0), "dlogits", logits);
     plan.workspace(static_cast<uint64_t>(2 * slots_.count() * vocab_max_ * (logits.is(kF64) ? 8 : 4)));
     run_ = for_compute_type(logits.dtype(), &CrossEntropyBwd::run_as<float>, &CrossEntropyBwd::run_as<double>);

@@ -1,6 +1,7 @@
 #include "gestalt/philox.h"
 #include "plugins/kernels_cpu/block_io.h"
 #include "plugins/kernels_cpu/cpu_kernel.h"
+#include "plugins/kernels_cpu/loops.h"
 
 namespace gestalt::kernels_cpu {
 namespace {
@@ -50,7 +51,9 @@ class Dropout : public CpuKernel {
     const uint32_t threshold = philox_threshold(p_);
     const C factor = static_cast<C>(1 / (1 - p_));
     const int64_t width = x.dim(1);
-    team_(x.dim(0), row_grain(8 * width), [&](int64_t begin, int64_t end) {
+    const uint32_t use = static_cast<uint32_t>(use_);
+    const auto dropout = loops<C>().dropout;
+    team_(x.dim(0), row_grain(2 * width), [&](int64_t begin, int64_t end) {
       C in[kBlock], out[kBlock];
       for (int64_t t = begin; t < end; ++t) {
         const uint32_t sample = word(keys, t * keys.stride(0));
@@ -59,13 +62,14 @@ class Dropout : public CpuKernel {
           const int64_t n = std::min(kBlock, width - at), to_at = t * y.stride(0) + at * y.stride(1);
           const C* from = In<C>(x).run(t * x.stride(0) + at * x.stride(1), x.stride(1), n, in);
           C* to = Out<C>(y).run(to_at, y.stride(1), n, out);
-          PhiloxBlock block{};
-          for (int64_t i = 0; i < n; ++i) {
-            const uint32_t column = static_cast<uint32_t>(column0_ + at + i);
-            if (i == 0 || column % 4 == 0)
-              block = philox_token(seed, step, sample, position, static_cast<uint32_t>(use_), column / 4);
-            to[i] = block.word[column % 4] >> 8 < threshold ? C(0) : from[i] * factor;
-          }
+          // Columns up to the next multiple of 4, then whole counters.
+          const uint32_t column = static_cast<uint32_t>(column0_ + at);
+          const int64_t lead = std::min<int64_t>(n, (4 - column % 4) % 4);
+          const PhiloxBlock block = philox_token(seed, step, sample, position, use, column / 4);
+          for (int64_t i = 0; i < lead; ++i)
+            to[i] = block.word[column % 4 + static_cast<uint32_t>(i)] >> 8 < threshold ? C(0) : from[i] * factor;
+          dropout(from + lead, factor, threshold, seed ^ (step >> 32 << 32), static_cast<uint32_t>(step), sample,
+                  position, use << 20 | (column + 3) / 4, to + lead, n - lead);
           Out<C>(y).finish(to, to_at, y.stride(1), n);
         }
       }

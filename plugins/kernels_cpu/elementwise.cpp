@@ -126,31 +126,5 @@ class Scale : public CpuKernel {
 GESTALT_KERNEL(Scale<ScaleOp>);
 GESTALT_KERNEL(Scale<NegOp>);
 
-// acc += x, in place.
-class Accumulate : public CpuKernel {
- public:
-  static constexpr std::string_view op = "core.accumulate";
-
-  explicit Accumulate(Plan plan) : team_(plan.host()) {
-    need_float(plan, plan.in(0), "acc");
-    need_float(plan, plan.in(1), "x");
-    need_same_shape(plan, plan.in(1), "x", plan.in(0));
-    run_ = for_compute_type(plan.in(0).dtype(), &Accumulate::run_as<float>, &Accumulate::run_as<double>);
-  }
-  void run(Call call) const { (this->*run_)(call); }
-
- private:
-  template <class C>
-  void run_as(Call call) const {
-    const auto loop = loops<C>().add;
-    elementwise<C, 2, 1>(team_, {call.in(0), call.in(1)}, {call.in(0)}, false,
-                         [=](const auto& in, const auto& out, int64_t n) { loop(in[0], in[1], out[0], n); });
-  }
-
-  Parallel team_;
-  void (Accumulate::*run_)(Call) const;
-};
-GESTALT_KERNEL(Accumulate);
-
 }  // namespace
 }  // namespace gestalt::kernels_cpu

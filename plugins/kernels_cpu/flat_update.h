@@ -39,7 +39,9 @@ inline void need_update(const Plan& plan, uint64_t segments) {
   need_dim(plan, hyper, "segment_hyper", 0, table.dim(0));
   need_dim(plan, hyper, "segment_hyper", 1, 2);
   need_float(plan, plan.in(segments + 2), "scalars");
+  need_ndim(plan, plan.in(segments + 2), "scalars", 1);
   need_float(plan, plan.in(segments + 3), "clip");
+  need_ndim(plan, plan.in(segments + 3), "clip", 0);
 }
 
 inline double scalar(View view, int64_t i = 0) {

@@ -56,6 +56,8 @@ class LayerNormBwd : public CpuKernel {
 
   explicit LayerNormBwd(Plan plan) : slots_(plan.host()) {
     need_norm(plan, plan.in(0), plan.in(1), "w");
+    need_statistics(plan, plan.in(0), plan.in(2), "mean");
+    need_statistics(plan, plan.in(0), plan.in(3), "rstd");
     need_like(plan, plan.in(4), "dy", plan.in(0));
     need_same_shape(plan, plan.in(4), "dy", plan.in(0));
     run_ = for_compute_type(plan.in(0).dtype(), &LayerNormBwd::run_as<float>, &LayerNormBwd::run_as<double>);

@@ -52,6 +52,11 @@ struct Loops {
   // cosine and sine of position * turns[i] full turns.
   void (*rotation)(double position, const double* turns, C* cosine, C* sine, int64_t n);
 
+  // y[i] = factor x[i], or 0 where the 24 high bits of word i are below threshold. The words are those of
+  // philox(key, c0, c1, c2, c3 + i / 4), see gestalt/philox.h.
+  void (*dropout)(const C* x, C factor, uint32_t threshold, uint64_t key, uint32_t c0, uint32_t c1, uint32_t c2,
+                  uint32_t c3, C* y, int64_t n);
+
   // One row of n; w and b hold n elements, b may be null. dw and db are added to.
   void (*rms_norm)(const C* x, const C* w, C eps, C* y, C* rstd, int64_t n);
   void (*rms_norm_bwd)(const C* x, const C* w, C rstd, const C* dy, C* dx, C* dw, int64_t n);

@@ -113,21 +113,22 @@ TEST_CASE("an id outside the table is refused with its position") {
 }
 
 TEST_CASE("dropout is a function of seed, step, sample, position, use and column") {
-  const Values x = some_values(30 * 21), seed{-5, 7, 3, 1};
+  constexpr int64_t kWide = 151;  // more than the counters of one vector
+  const Values x = some_values(30 * kWide), seed{-5, 7, 3, 1};
   Values keys;
   for (int t = 0; t < 30; ++t) keys.insert(keys.end(), {static_cast<double>(t / 4), static_cast<double>(t % 4)});
-  for (int64_t column0 : {0, 6})
+  for (int64_t column0 : {0, 6, 3})
     check_op({"core.dropout",
-              {{{30, 21}, x}, {{30, 2}, keys, kI32}, {{4}, seed, kI32}},
-              {{{30, 21}}},
+              {{{30, kWide}, x}, {{30, 2}, keys, kI32}, {{4}, seed, kI32}},
+              {{{30, kWide}}},
               {{"p", 0.25}, {"use", 3}, {"column0", column0}},
               [&](const std::vector<Values>& in) {
                 Values y;
                 for (uint32_t t = 0; t < 30; ++t)
-                  for (uint32_t i = 0; i < 21; ++i) {
+                  for (uint32_t i = 0; i < kWide; ++i) {
                     const uint32_t column = static_cast<uint32_t>(column0) + i;
                     const PhiloxBlock r = philox_token(0x7fffffffbu, 0x100000003u, t / 4, t % 4, 3, column / 4);
-                    y.push_back(philox_uniform(r.word[column % 4]) < 0.25f ? 0 : in[0][t * 21 + i] / 0.75);
+                    y.push_back(philox_uniform(r.word[column % 4]) < 0.25f ? 0 : in[0][t * kWide + i] / 0.75);
                   }
                 return std::vector<Values>{y};
               }});

@@ -15,7 +15,9 @@ class NormClipScale : public CpuKernel {
 
   explicit NormClipScale(Plan plan) : max_norm_(plan.attrs().f64("max_norm")) {
     need_float(plan, plan.in(0), "sum_squares");
+    need_ndim(plan, plan.in(0), "sum_squares", 0);
     need_float(plan, plan.in(1), "scalars");
+    need_ndim(plan, plan.in(1), "scalars", 1);
     if (!(max_norm_ >= 0))
       throw InvalidArgument(place(plan) + "max_norm: got " + std::to_string(max_norm_) + ", expected 0 or more");
   }

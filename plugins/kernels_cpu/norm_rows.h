@@ -23,6 +23,13 @@ inline void need_norm(const Plan& plan, View x, View w, std::string_view name) {
   need_dim(plan, w, name, 0, x.dim(-1));
 }
 
+// mean or rstd: x without its last dimension.
+inline void need_statistics(const Plan& plan, View x, View statistics, std::string_view name) {
+  need_like(plan, statistics, name, x);
+  need_ndim(plan, statistics, name, x.ndim() - 1);
+  for (int d = 0; d + 1 < x.ndim(); ++d) need_dim(plan, statistics, name, d, x.dim(d));
+}
+
 inline constexpr int64_t kChunkRows = 128;
 
 // Workspace: per slot num_scratch rows, and per chunk num_grads rows, all in the compute type.

@@ -52,6 +52,7 @@ class RmsNormBwd : public CpuKernel {
 
   explicit RmsNormBwd(Plan plan) : slots_(plan.host()) {
     need_norm(plan, plan.in(0), plan.in(1), "w");
+    need_statistics(plan, plan.in(0), plan.in(2), "rstd");
     need_like(plan, plan.in(3), "dy", plan.in(0));
     need_same_shape(plan, plan.in(3), "dy", plan.in(0));
     run_ = for_compute_type(plan.in(0).dtype(), &RmsNormBwd::run_as<float>, &RmsNormBwd::run_as<double>);

@@ -18,12 +18,15 @@ mkdir "$out/alone"
 cp -r plugins "$out/alone/plugins"
 
 arguments=(-S "$out/alone/plugins" -B "$out/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$out/sdk"
-           -DCMAKE_CXX_FLAGS_RELEASE=-O1)
+           -DCMAKE_CXX_FLAGS_RELEASE=-O0)
 if command -v clang++ >/dev/null; then
   arguments+=(-DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++
               "-DCMAKE_MODULE_LINKER_FLAGS=-static-libstdc++ -static-libgcc")
 fi
-if command -v ccache >/dev/null; then arguments+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+if command -v ccache >/dev/null; then
+  arguments+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  export CCACHE_BASEDIR=$out CCACHE_NOHASHDIR=1  # the folder has another name every time
+fi
 cmake "${arguments[@]}"
 cmake --build "$out/build" -j "${JOBS:-2}"
 

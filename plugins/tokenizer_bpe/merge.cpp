@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 
 #include "gestalt/error.hpp"
@@ -15,27 +16,31 @@ namespace {
 constexpr size_t kShort = 64;
 
 void merge_short(const Vocabulary& vocabulary, const char* p, size_t size, std::vector<int32_t>* out) {
-  int32_t ids[kShort];
-  Merge merges[kShort];
+  int32_t ids[kShort], made[kShort];
+  uint32_t ranks[kShort];  // of the pair that starts here; apart from the rest, so that the scan is one of plain words
+  const auto look_up = [&](size_t i) {
+    const Merge merge = vocabulary.pair(ids[i], ids[i + 1]);
+    ranks[i] = merge.rank;
+    made[i] = merge.id;
+  };
   size_t n = size;
   for (size_t i = 0; i < n; ++i) ids[i] = vocabulary.byte_id(static_cast<uint8_t>(p[i]));
-  for (size_t i = 0; i + 1 < n; ++i) merges[i] = vocabulary.pair(ids[i], ids[i + 1]);
+  for (size_t i = 0; i + 1 < n; ++i) look_up(i);
   while (n > 1) {
+    uint32_t lowest = ranks[0];
+    for (size_t i = 1; i + 1 < n; ++i) lowest = std::min(lowest, ranks[i]);
+    if (lowest == kNoRank) break;
     size_t best = 0;
-    uint32_t rank = merges[0].rank;
-    for (size_t i = 1; i + 1 < n; ++i) {
-      if (merges[i].rank < rank) {
-        rank = merges[i].rank;
-        best = i;
-      }
-    }
-    if (rank == kNoRank) break;
-    ids[best] = merges[best].id;
-    for (size_t i = best + 1; i + 1 < n; ++i) ids[i] = ids[i + 1];
-    for (size_t i = best; i + 2 < n; ++i) merges[i] = merges[i + 1];
+    while (ranks[best] != lowest) ++best;
+    ids[best] = made[best];
     --n;
-    if (best + 1 < n) merges[best] = vocabulary.pair(ids[best], ids[best + 1]);
-    if (best > 0) merges[best - 1] = vocabulary.pair(ids[best - 1], ids[best]);
+    std::memmove(ids + best + 1, ids + best + 2, (n - best - 1) * sizeof ids[0]);
+    if (best + 1 < n) {
+      std::memmove(ranks + best, ranks + best + 1, (n - best - 1) * sizeof ranks[0]);
+      std::memmove(made + best, made + best + 1, (n - best - 1) * sizeof made[0]);
+      look_up(best);
+    }
+    if (best > 0) look_up(best - 1);
   }
   out->insert(out->end(), ids, ids + n);
 }

@@ -88,6 +88,47 @@ TEST_CASE("Long pieces merge as short ones do") {
   }
 }
 
+TEST_CASE("Ranks in any order merge by the lowest rank of what two neighbours make") {
+  // Vocabularies that no training made: random tokens of three letters in random order.
+  std::mt19937_64 random(17);
+  for (int round = 0; round < 300; ++round) {
+    Vocabulary v;
+    for (int b = 0; b < 256; ++b) {
+      const char c = static_cast<char>(b);
+      v.add({&c, 1}, b);
+    }
+    for (int32_t id = 256; id < 290;) {
+      std::string token;
+      for (uint64_t n = 2 + random() % 5; n > 0; --n) token += static_cast<char>('a' + random() % 3);
+      if (v.find(token.data(), token.size()) < 0) v.add(token, id++);
+    }
+    v.merges_by_rank();
+    MergeScratch scratch;
+    for (int i = 0; i < 20; ++i) {
+      std::string piece;
+      for (uint64_t n = random() % 90; n > 0; --n) piece += static_cast<char>('a' + random() % 3);
+      std::vector<int32_t> ids, plain;
+      merge_piece(v, piece.data(), piece.size(), &scratch, &ids);
+      std::vector<std::string> parts;
+      for (const char c : piece) parts.emplace_back(1, c);
+      for (;;) {
+        int32_t lowest = INT32_MAX;
+        size_t best = 0;
+        for (size_t k = 0; k + 1 < parts.size(); ++k) {
+          const std::string both = parts[k] + parts[k + 1];
+          const int32_t id = v.find(both.data(), both.size());
+          if (id >= 0 && id < lowest) lowest = id, best = k;
+        }
+        if (lowest == INT32_MAX) break;
+        parts[best] += parts[best + 1];
+        parts.erase(parts.begin() + static_cast<ptrdiff_t>(best) + 1);
+      }
+      for (const std::string& part : parts) plain.push_back(v.find(part.data(), part.size()));
+      REQUIRE(ids == plain);
+    }
+  }
+}
+
 TEST_CASE("Special tokens in the text are text, ids or refused") {
   const Tokenizer tokenizer = small_tokenizer({{"<|a|>", 300}, {"<|a|>b", 301}, {"\xC3\x96", 302}});
   CHECK(encode(tokenizer, "<|a|>").size() > 1);

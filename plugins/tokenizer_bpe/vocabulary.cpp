@@ -110,6 +110,7 @@ void Vocabulary::reserve_pairs(size_t num) {
   while (room < 2 * num) room *= 2;
   pairs_.assign(room, PairSlot{});
   pair_mask_ = room - 1;
+  num_pairs_ = 0;
   for (int b = 0; b < 256; ++b) {
     const char c = static_cast<char>(b);
     byte_ids_[static_cast<size_t>(b)] = find(&c, 1);
@@ -117,6 +118,14 @@ void Vocabulary::reserve_pairs(size_t num) {
 }
 
 bool Vocabulary::insert_pair(int32_t a, int32_t b, Merge merge) {
+  if (2 * ++num_pairs_ > pairs_.size()) {
+    const std::vector<PairSlot> old = std::move(pairs_);
+    reserve_pairs(old.size());
+    for (const PairSlot& slot : old)
+      if (slot.key != kNoKey)
+        insert_pair(static_cast<int32_t>(slot.key >> 32), static_cast<int32_t>(slot.key & 0xFFFFFFFFu), slot.merge);
+    ++num_pairs_;
+  }
   const uint64_t key = static_cast<uint64_t>(static_cast<uint32_t>(a)) << 32 | static_cast<uint32_t>(b);
   for (size_t i = hash(key) & pair_mask_;; i = (i + 1) & pair_mask_) {
     if (pairs_[i].key == key) return false;
@@ -127,23 +136,30 @@ bool Vocabulary::insert_pair(int32_t a, int32_t b, Merge merge) {
   }
 }
 
+// Of all ways to cut a token into two, merging uses one: while no merge reaches over the token's ends, what happens
+// inside is what happens to the token alone, and every merge of a lower rank goes before its own. So one pair a token
+// is enough, the two parts that lower ranks leave of it; the table stays small. Where they leave more than two (a file
+// that no training made), a merge of a higher rank may still bring two parts about: then every cut is entered.
 void Vocabulary::merges_by_rank() {
   check_bytes();
-  struct Cut {
-    int32_t a, b, id;
-  };
-  std::vector<Cut> cuts;
+  reserve_pairs(static_cast<size_t>(num_tokens_));
+  MergeScratch scratch;
+  std::vector<int32_t> parts;
   for (int32_t id = 0; id < size(); ++id) {
     const std::string_view t = token(id);
+    if (t.size() < 2) continue;
+    const Merge merge{static_cast<uint32_t>(id), id};
+    parts.clear();
+    merge_piece(*this, t.data(), t.size(), &scratch, &parts);
+    if (parts.size() == 2) {
+      insert_pair(parts[0], parts[1], merge);
+      continue;
+    }
     for (size_t i = 1; i < t.size(); ++i) {
-      const int32_t a = find(t.data(), i);
-      if (a < 0) continue;
-      const int32_t b = find(t.data() + i, t.size() - i);
-      if (b >= 0) cuts.push_back({a, b, id});
+      const int32_t a = find(t.data(), i), b = a < 0 ? -1 : find(t.data() + i, t.size() - i);
+      if (b >= 0) insert_pair(a, b, merge);
     }
   }
-  reserve_pairs(cuts.size());
-  for (const Cut& c : cuts) insert_pair(c.a, c.b, {static_cast<uint32_t>(c.id), c.id});
   all_whole_ = true;
 }
 

@@ -95,7 +95,7 @@ class Vocabulary {
   std::vector<TokenSlot> tokens_;
   size_t token_mask_ = 0;
   std::vector<PairSlot> pairs_{PairSlot{}};
-  size_t pair_mask_ = 0;
+  size_t pair_mask_ = 0, num_pairs_ = 0;
   std::array<int32_t, 256> byte_ids_{};
   bool all_whole_ = true;
   std::vector<uint8_t> whole_;

@@ -52,6 +52,15 @@ void vjp_attention(ComposeContext& c) {
 
 void infer_attention_bwd(InferContext& c) {
   check_attention(c);
+  c.expect_dtype(4, c.in(0).dtype);
+  c.expect_ndim(4, 3);
+  c.expect_dim(4, 0, c.in(0).dim(0));
+  c.expect_dim(4, 1, c.in(0).dim(1));
+  c.expect_dim(4, 2, c.in(2).dim(2));
+  c.expect_dtype(5, accumulation_dtype(c.in(0).dtype));
+  c.expect_ndim(5, 2);
+  c.expect_dim(5, 0, c.in(0).dim(0));
+  c.expect_dim(5, 1, c.in(0).dim(1));
   c.expect_same(6, 4);
   for (size_t i = 0; i < 3; ++i) c.out(c.in(i));
 }

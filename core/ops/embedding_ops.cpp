@@ -59,6 +59,12 @@ void add_embedding_ops(OpRegistry& r) {
           {"core.cross_entropy_bwd(logits, labels, weights, lse, dloss) -> (dlogits!inplace(logits))", "loss",
            [](InferContext& c) {
              check_cross_entropy(c);
+             const uint32_t dtype = accumulation_dtype(c.in(0).dtype);
+             c.expect_dtype(3, dtype);
+             c.expect_ndim(3, 1);
+             c.expect_dim(3, 0, c.in(0).dim(0));
+             c.expect_dtype(4, dtype);
+             c.expect_ndim(4, 0);
              c.out(c.in(0));
            }}});
 }

@@ -14,6 +14,13 @@ TensorType statistics(const TensorType& x) {
   return t;
 }
 
+void expect_statistics(InferContext& c, size_t i) {
+  const TensorType t = statistics(c.in(0));
+  if (!(c.in(i) == t))
+    c.error(fmt::format("{} is {}, expected {}: x without its last dimension", c.op().schema.input(i).name,
+                        c.shape_text(c.in(i)), c.shape_text(t)));
+}
+
 void check_x_and_w(InferContext& c) {
   c.expect_float(0);
   if (c.in(0).ndim < 1) c.error("x is a scalar, expected at least one dimension");
@@ -30,6 +37,7 @@ void infer_rms_norm(InferContext& c) {
 
 void infer_rms_norm_bwd(InferContext& c) {
   check_x_and_w(c);
+  expect_statistics(c, 2);
   c.expect_same(3, 0);
   c.out(c.in(0));
   c.out(c.in(1));
@@ -51,6 +59,8 @@ void infer_layer_norm(InferContext& c) {
 
 void infer_layer_norm_bwd(InferContext& c) {
   check_x_and_w(c);
+  expect_statistics(c, 2);
+  expect_statistics(c, 3);
   c.expect_same(4, 0);
   c.out(c.in(0));
   c.out(c.in(1));

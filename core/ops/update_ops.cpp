@@ -1,10 +1,17 @@
 // Parameter updates over flat vectors. They write their inputs, so they have no gradient.
 
 #include "core/ops/op.h"
+#include "gestalt/abi/optimizer.h"
 
 namespace gestalt::core {
 
 namespace {
+
+void expect_scalars(InferContext& c, size_t i) {
+  c.expect_dtype(i, GESTALT_F32);
+  c.expect_ndim(i, 1);
+  c.expect_dim(i, 0, GESTALT_NUM_SCALARS);
+}
 
 // param, master?, grad, states...: one length; then segments, segment_hyper, scalars, clip.
 void infer_update(InferContext& c) {
@@ -19,14 +26,15 @@ void infer_update(InferContext& c) {
   c.expect_dtype(n - 4, GESTALT_I64);
   c.expect_ndim(n - 4, 2);
   c.expect_dtype(n - 3, GESTALT_F32);
+  c.expect_ndim(n - 3, 2);
   c.expect_dim(n - 3, 0, c.in(n - 4).dim(0));
-  c.expect_dtype(n - 2, GESTALT_F32);
+  expect_scalars(c, n - 2);
   c.expect_ndim(n - 1, 0);
 }
 
 void infer_norm_clip_scale(InferContext& c) {
   c.expect_ndim(0, 0);
-  c.expect_dtype(1, GESTALT_F32);
+  expect_scalars(c, 1);
   if (c.attrs().f64("max_norm") < 0)
     c.error(fmt::format("max_norm is {}, expected 0 (no clipping) or more", c.attrs().f64("max_norm")));
   c.out(TensorType(GESTALT_F32, {}));

@@ -92,12 +92,6 @@ TEST_CASE("scale and neg multiply") {
   check_op({"core.neg", {{kShape, kA}}, {{kShape}}, {}, unary([](double x) { return -x; })});
 }
 
-TEST_CASE("accumulate adds into a wider tensor in place") {
-  Array acc(kF32, {2, 2}, {1, 2, 3, 4}), x(kBF16, {2, 2}, {0.5, 0.25, 1, -4});
-  call_kernel("core.accumulate", {&acc, &x}, {}, {});
-  CHECK(acc.get() == Values{1.5, 2.25, 4, 0});
-}
-
 TEST_CASE("activations match their formulas and their backwards finite differences") {
   const Values x = scaled(some_values(105, 5), 6), dy = some_values(105, 6);
   const std::tuple<std::string_view, std::string_view, double (*)(double), const char*> ops[] = {

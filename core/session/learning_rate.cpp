@@ -15,7 +15,7 @@ LearningRate LearningRate::from(const Config& c) {
   r.min_lr = c.f64("optimizer.min_lr", 0.0);
   if (r.schedule == "inverse_square_root") return r;
   r.decay_steps = c.i64("optimizer.decay_steps", c.i64("train.steps", 0));
-  if (r.decay_steps == 0)
+  if (r.decay_steps == 0 && !c.has("train.minutes"))
     fail(GESTALT_CONFIG_ERROR, "[optimizer.decay_steps] schedule '{}' must know where it ends; set decay_steps or "
          "train.steps", r.schedule);
   if (r.schedule == "wsd") {
@@ -30,6 +30,7 @@ double LearningRate::at(int64_t step) const {
   if (step < warmup_steps) return lr * (s + 1) / w;
   if (schedule == "constant") return lr;
   if (schedule == "inverse_square_root") return std::max(min_lr, lr * std::sqrt(std::max(w, 1.0)) / std::sqrt(s + 1));
+  if (decay_steps == 0) return lr;
   const auto d = static_cast<double>(decay_steps);
   auto between = [&](double c) { return min_lr + (lr - min_lr) * c; };
   if (s >= d) return min_lr;

@@ -7,7 +7,8 @@
 
 namespace gestalt::core {
 
-// The learning rate of each update. With W warm-up updates and D the update at which decay ends, update s (from 0) has
+// The learning rate of each update. decay_steps 0: the end is not known yet, the rate stays at lr after warm-up.
+// With W warm-up updates and D the update at which decay ends, update s (from 0) has
 // rate lr (s + 1) / W for s < W, and after that lr or a decay over r = (s - W) / (D - W), r at most 1:
 //   linear min + (lr - min)(1 - r); cosine min + (lr - min)(1 + cos(pi r)) / 2;
 //   inverse_square_root max(min, lr sqrt(max(W, 1)) / sqrt(s + 1));

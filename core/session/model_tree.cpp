@@ -61,20 +61,18 @@ class Declaration {
   };
   static Declaration& of(gestalt_declare* d) { return *reinterpret_cast<Abi*>(d)->self; }
 
-  static gestalt_status* child(gestalt_declare* d, gestalt_str slot, gestalt_str component, const gestalt_attr* config,
-                               uint64_t num, uint64_t* id) noexcept {
+  static gestalt_status* child(gestalt_declare* d, gestalt_str slot, gestalt_str name, gestalt_str component,
+                               const gestalt_attr* config, uint64_t num, uint64_t* id) noexcept {
     return guarded([&] {
       Declaration& self = of(d);
-      const std::string name(view_of(slot));
-      const std::string path = self.module_.path + "." + name;
+      const std::string path = self.module_.path + "." + std::string(view_of(name.size ? name : slot));
       for (const auto& c : self.module_.children)
-        if (c->slot == name) fail(GESTALT_INVALID_ARGUMENT, "[{}] slot '{}' is declared twice", self.module_.path, name);
+        if (c->path == path) fail(GESTALT_INVALID_ARGUMENT, "[{}] is declared twice", path);
       ConfigNode offered = ConfigNode::table();
       for (uint64_t i = 0; i < num; ++i) offered.insert(view_of(config[i].name), node_of(config[i]));
-      const auto chosen = self.tree_.slot_for(path, name, std::string(view_of(component)));
+      const auto chosen = self.tree_.slot_for(path, std::string(view_of(slot)), std::string(view_of(component)));
       *id = self.module_.children.size();
-      self.module_.children.push_back(nullptr);
-      self.module_.children.back() = self.tree_.make(path, name, chosen, offered, self.mesh_);
+      self.module_.children.push_back(self.tree_.make(path, std::string(view_of(slot)), chosen, offered, self.mesh_));
     });
   }
 
@@ -262,7 +260,8 @@ std::unique_ptr<ModuleInstance> ModelTree::make(const std::string& path, const s
   } catch (const Error& e) {
     throw Error(e.code(), fmt::format("[{} ({})] {}", path, chosen.component, e.message()));
   }
-  const AttrList attrs = to_attrs(*checked.find("module"));
+  const ConfigNode* complete = checked.find("module");
+  const AttrList attrs = to_attrs(complete ? *complete : ConfigNode::table());
 
   auto module = std::make_unique<ModuleInstance>();
   module->path = path;

@@ -43,7 +43,9 @@ ConfigSchema schema_of(const Config& config, const Registry& registry, bool uses
   auto extend = [&](const std::string& section, const char* kind, const std::string& name) {
     const ComponentEntry* entry = registry.component_entry(use, kind, name);
     if (!entry) registry.component(kind, name);  // throws with the nearest name, or the plugin that has it
-    schema.extend(section, name, entry->keys, Presence::kIfPresent);
+    // A tracker has defaults even where the run file has no table for it.
+    schema.extend(section, name, entry->keys,
+                  std::string_view(kind) == "tracker/1" ? Presence::kAlways : Presence::kIfPresent);
   };
   for (const Section& s : kSections) {
     const ConfigNode* name = config.find(s.key);
@@ -103,6 +105,12 @@ Run::Run(const RunOptions& options) {
   seed_ = static_cast<uint64_t>(config_.i64("run.seed"));
 }
 
+Run::Run(const std::string& id) {
+  publish_interfaces();
+  registry_.discover(plugin_search({}, Trust::kNamed));
+  registry_.load({id});
+}
+
 fs::path Run::output() const {
   const std::string text = config_.str("run.output", "");
   if (text.empty() || text == "runs/<run.name>") return fs::path("runs") / config_.str("run.name");
@@ -142,14 +150,12 @@ RecomputePolicy Run::recompute_policy() const {
   return {config_.str_list("model.recompute.paths"), config_.str_list("model.recompute.ops")};
 }
 
+void Run::set_steps(int64_t steps) {
+  config_.set("train.steps", ConfigNode::integer(steps), Origin::of(Origin::Kind::kDefault, "measured from train.minutes"));
+}
+
 Machine::Machine(const Run& run) {
   const Config& config = run.config();
-  const AttrList none;
-  comm_ = Instance(run.registry().component("comm/1", config.str("mesh.control")), none.data(), none.size());
-  int64_t rank = 0, world = 1;
-  check(comm_.component().host, comm_.table<gestalt_comm_1>()->world(comm_.self(), &rank, &world), comm_.text());
-  mesh_ = Mesh(config, rank, world);
-
   const ConfigNode* section = config.find("device");
   Config own = Config::from_text("", "device");
   own.root().insert("device", section ? *section : ConfigNode::table());
@@ -159,9 +165,16 @@ Machine::Machine(const Run& run) {
   ConfigSchema schema;
   schema.extend("device", config.str("run.device"), keys);
   check(own, schema);
-  const AttrList attrs = to_attrs(*own.find("device"));
+  const ConfigNode* complete = own.find("device");
+  const AttrList attrs = to_attrs(complete ? *complete : ConfigNode::table());
   auto instance = std::make_shared<Instance>(component, attrs.data(), attrs.size());
   device_ = std::make_unique<Device>(component.host, instance->table<gestalt_device_1>(), instance->self(), instance);
+  // After the device: collectives copy through it.
+  const AttrList none;
+  comm_ = Instance(run.registry().component("comm/1", config.str("mesh.control")), none.data(), none.size());
+  int64_t rank = 0, world = 1;
+  check(comm_.component().host, comm_.table<gestalt_comm_1>()->world(comm_.self(), &rank, &world), comm_.text());
+  mesh_ = Mesh(config, rank, world);
   policy_ = run.kernel_policy(device_->kernels_of());
   const int64_t num_streams = config.i64("run.streams", 1);
   for (int64_t i = 0; i < num_streams; ++i) streams_.push_back(device_->open_stream());

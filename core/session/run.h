@@ -26,6 +26,8 @@ struct RunOptions {
 class Run {
  public:
   explicit Run(const RunOptions& options);
+  // No run file: only the plugin `id` is loaded. For tasks that take none.
+  explicit Run(const std::string& id);
   Run(const Run&) = delete;
 
   const Config& config() const { return config_; }
@@ -39,6 +41,8 @@ class Run {
   std::filesystem::path output() const;
   KernelPolicy kernel_policy(const std::string& kernels_of) const;
   RecomputePolicy recompute_policy() const;
+  // Fixes train.steps where the run file leaves it open; checkpoints then carry it.
+  void set_steps(int64_t steps);
 
  private:
   Config config_;

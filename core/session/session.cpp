@@ -99,6 +99,13 @@ void Session::open_optimizer() {
   trainer_->set_steps_done(state.step);
 }
 
+void Session::set_steps(int64_t steps) {
+  if (run_.config().has("train.steps"))
+    fail(GESTALT_INVALID_ARGUMENT, "[train.steps] is {} already, got {}", run_.config().i64("train.steps"), steps);
+  run_.set_steps(steps);
+  trainer().set_length(steps);
+}
+
 // A kernel rule or pin that reaches no op of the run is a setting without effect.
 void Session::check_rules() {
   std::vector<const Program*> programs = {&trainer_->loss_program().compiled().program(),

@@ -48,6 +48,7 @@ class Session {
   void open_model(const std::string& load_from);
   void open_data() { data().open(seq_len(), static_cast<int64_t>(run_.seed())); }
   void open_optimizer();
+  void set_steps(int64_t steps);
   gestalt_step_result evaluate(const std::string& split, int64_t first, int64_t num);
   std::filesystem::path save();
   void metrics(int64_t step, const gestalt_metric* metrics, uint64_t num);

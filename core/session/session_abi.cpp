@@ -102,6 +102,9 @@ uint64_t arguments(gestalt_session* s, const gestalt_str** out) noexcept {
   return Session::of(s).arguments().size();
 }
 int32_t stop(gestalt_session*) noexcept { return stop_requested(); }
+gestalt_status* set_steps(gestalt_session* s, int64_t steps) noexcept {
+  return guarded([&] { Session::of(s).set_steps(steps); });
+}
 void output_folder(gestalt_session* s, gestalt_str* out) noexcept {
   try {
     *out = str_of(Session::of(s).output_folder().native());
@@ -130,6 +133,7 @@ const gestalt_session_api kSessionApi = {sizeof(gestalt_session_api),
                                          print,
                                          arguments,
                                          stop,
+                                         set_steps,
                                          output_folder};
 
 }  // namespace gestalt::core

@@ -69,6 +69,10 @@ class Trainer {
   gestalt_step_result step();
   int64_t steps_done() const { return steps_done_; }
   void set_steps_done(int64_t steps) { steps_done_ = steps; }
+  // Where a decaying schedule ends, when the configuration leaves it open.
+  void set_length(int64_t steps) {
+    if (schedule_.decay_steps == 0) schedule_.decay_steps = steps;
+  }
   // The rate of update n (from 0) instead of the schedule's, for comparisons with other programs.
   void override_rate(const std::function<double(int64_t)>& rate) { rate_ = rate; }
   const std::vector<gestalt_optimizer_state>& optimizer_states() const { return states_; }

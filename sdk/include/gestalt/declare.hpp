@@ -73,19 +73,27 @@ struct Norm {
   bool has_bias = false;
 };
 
+// What a child is for, and its name in paths where that differs: {"norm", "attention_norm"}.
+struct Slot {
+  std::string_view slot, name = {};
+  Slot(const char* slot_in) : slot(slot_in) {}
+  Slot(std::string_view slot_in) : slot(slot_in) {}
+  Slot(std::string_view slot_in, std::string_view name_in) : slot(slot_in), name(name_in) {}
+};
+
 class Declare {
  public:
   Declare(gestalt_declare* declare, const gestalt_host* host) : declare_(declare), host_(host) {}
 
   // A child in a named slot. Of `config`, the keys that the child knows are passed on, the others ignored.
-  Child child(std::string_view slot, std::string_view default_component, Attrs config = {}) {
+  Child child(Slot slot, std::string_view default_component, Attrs config = {}) {
     Child c;
-    check(host_, api().child(declare_, str_of(slot), str_of(default_component), config.data(), config.size(), &c.id));
+    check(host_, api().child(declare_, str_of(slot.slot), str_of(slot.name), str_of(default_component), config.data(),
+                             config.size(), &c.id));
     return c;
   }
   // The same with some keys changed or added.
-  Child child(std::string_view slot, std::string_view default_component, Attrs config,
-              std::initializer_list<Attr> changed) {
+  Child child(Slot slot, std::string_view default_component, Attrs config, std::initializer_list<Attr> changed) {
     std::vector<gestalt_attr> all;
     for (const gestalt_attr& a : config)
       if (!Attrs(changed.begin(), changed.size()).has(view_of(a.name))) all.push_back(a);

@@ -56,6 +56,8 @@ class Session {
     check(host_, api().train_step(session_, &result));
     return result;
   }
+  // Where the configuration leaves the length of the run open (train.minutes).
+  void set_steps(int64_t steps) { check(host_, api().set_steps(session_, steps)); }
   // num -1: all samples.
   gestalt_step_result evaluate(std::string_view split, int64_t first = 0, int64_t num = -1) {
     gestalt_step_result result{};

@@ -54,9 +54,10 @@ typedef struct gestalt_state_desc {
 
 typedef struct gestalt_declare_api {
   uint64_t struct_size;
-  /* A child in a named slot ("mlp", "layers.3"). TOML may replace default_component and override keys
-   * ([model.slots]). Of `config`, the keys that the child's schema knows are passed on, the others ignored. */
-  gestalt_status* (*child)(gestalt_declare* d, gestalt_str slot, gestalt_str default_component,
+  /* A child in a slot ("norm"), with a name of its own in paths ("attention_norm"; empty: the slot's). TOML may replace
+   * default_component and override keys by slot or path ([model.slots]). Of `config`, the keys that the child's schema
+   * knows are passed on, the others ignored. */
+  gestalt_status* (*child)(gestalt_declare* d, gestalt_str slot, gestalt_str name, gestalt_str default_component,
                            const gestalt_attr* config, uint64_t num_config, uint64_t* id) GESTALT_NOEXCEPT;
   gestalt_status* (*param)(gestalt_declare* d, const gestalt_param_desc* desc, uint64_t* id) GESTALT_NOEXCEPT;
   gestalt_status* (*buffer)(gestalt_declare* d, const gestalt_param_desc* desc, uint64_t* id) GESTALT_NOEXCEPT;

@@ -52,6 +52,9 @@ typedef struct gestalt_session_api {
   /* Arguments of the command line that belong to the task, as given: "--prompt", "In the beginning". */
   uint64_t (*arguments)(gestalt_session* s, const gestalt_str** out) GESTALT_NOEXCEPT;
   int32_t (*stop_requested)(gestalt_session* s) GESTALT_NOEXCEPT; /* 1: SIGTERM or SIGINT arrived; 2: SIGUSR1: save */
+  /* The number of updates of the run, where the configuration leaves it open (train.minutes): the schedule decays until
+   * then. Once, during warm-up; an error when train.steps is set. */
+  gestalt_status* (*set_steps)(gestalt_session* s, int64_t steps) GESTALT_NOEXCEPT;
   void (*output_folder)(gestalt_session* s, gestalt_str* out) GESTALT_NOEXCEPT; /* [run] output, exists */
 } gestalt_session_api;
 

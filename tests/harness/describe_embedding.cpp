@@ -1,0 +1,122 @@
+#include <cmath>
+
+#include "tests/harness/description.h"
+
+namespace gestalt::harness {
+
+namespace {
+
+std::vector<Values> embedding(const Inputs& in) {
+  const int64_t h = in[1].dim(1);
+  Values y({in[0].size(), h});
+  for (int64_t i = 0; i < y.size(); ++i) y[i] = in[1][static_cast<int64_t>(in[0][i / h]) * h + i % h];
+  return {y};
+}
+
+std::vector<Values> embedding_bwd(const Inputs& in) {
+  const int64_t h = in[1].dim(1);
+  Values dw({in.attrs.i64("vocab"), h});
+  for (int64_t i = 0; i < in[1].size(); ++i) dw[static_cast<int64_t>(in[0][i / h]) * h + i % h] += in[1][i];
+  return {dw};
+}
+
+double logsumexp(const Values& x, int64_t row) {
+  const int64_t n = x.dim(1);
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += std::exp(x[row * n + i]);
+  return std::log(sum);
+}
+
+std::vector<Values> cross_entropy(const Inputs& in) {
+  Values loss{Shape{}}, lse({in[0].dim(0)});
+  for (int64_t t = 0; t < lse.size(); ++t) {
+    lse[t] = logsumexp(in[0], t);
+    if (in[2][t] != 0) loss[0] += in[2][t] * (lse[t] - in[0][t * in[0].dim(1) + static_cast<int64_t>(in[1][t])]);
+  }
+  return {loss, lse};
+}
+
+std::vector<Values> cross_entropy_bwd(const Inputs& in) {
+  const int64_t n = in[0].dim(1);
+  Values d(in[0].shape);
+  for (int64_t i = 0; i < d.size(); ++i) {
+    const int64_t t = i / n;
+    if (in[2][t] == 0) continue;
+    d[i] = in[2][t] * in[4][0] * (std::exp(in[0][i] - in[3][t]) - (static_cast<int64_t>(in[1][t]) == i % n ? 1 : 0));
+  }
+  return {d};
+}
+
+// Every third token is not trained: weight 0, a label of -1, which nobody may read.
+Case losses(std::string name, int64_t t, int64_t v, uint32_t ids = GESTALT_I32, bool large = false) {
+  Arg labels{{t}, [v](Random& r, int64_t i) { return i % 3 == 2 ? -1.0 : static_cast<double>(r.below(v)); }};
+  Arg weights{{t}, [](Random& r, int64_t i) { return i % 3 == 2 ? 0.0 : r.uniform(0.5, 2); }};
+  return {std::move(name),
+          {real({t, v}, -3, 3), std::move(labels).as(ids).ordered(), std::move(weights).as(GESTALT_F32).ordered()},
+          {},
+          {},
+          large};
+}
+Case losses_bwd(std::string name, int64_t t, int64_t v, bool large = false) {
+  Case c = losses(std::move(name), t, v, GESTALT_I32, large);
+  c.in.push_back(wide({t}).ordered());
+  c.in.push_back(wide({}, 0.5, 2));
+  c.derive = [](std::vector<Values>& in) {
+    for (int64_t i = 0; i < in[3].size(); ++i) in[3][i] = logsumexp(in[0], i);
+  };
+  return c;
+}
+
+core::Attrs vocab(int64_t v) { return {{"vocab", v}}; }
+
+std::vector<Description> describe() {
+  return {{.op = "core.embedding",
+           .reference = embedding,
+           .cases = {{"small", {index({9}, 5), real({5, 3})}, {}},
+                     {"i64", {index({9}, 5, GESTALT_I64), real({5, 3})}, {}},
+                     {"empty", {index({0}, 5), real({5, 3})}, {}},
+                     {"threads", {index({300}, 50), real({50, 257})}, {}, {}, true}},
+           .any_size = {0, 1},
+           .grows = {{{"", {index({300}, 50), real({50, 257})}, {}},
+                      {"fewer tokens", {index({11}, 50), real({50, 257})}, {}}}},
+           .bad_values = {{0, 5, "id beyond the table"}, {0, -1, "negative id"}, {0, 2147483647, "largest id"}},
+           .speed = Case{"speed", {index({4096}, 1000), real({1000, 512})}, {}}},
+          {.op = "core.embedding_bwd",
+           .reference = embedding_bwd,
+           .cases = {{"small", {index({9}, 5), real({9, 3})}, vocab(5)},
+                     {"i64", {index({9}, 5, GESTALT_I64), real({9, 3})}, vocab(5)},
+                     {"empty", {index({0}, 5), real({0, 3})}, vocab(5)},
+                     {"threads", {index({300}, 50), real({300, 257})}, vocab(50), {}, true}},
+           .gradient = false,
+           .loosen = 10,
+           .any_size = {1},
+           .grows = {{{"", {index({300}, 50), real({300, 257})}, vocab(50)},
+                      {"fewer tokens", {index({11}, 50), real({11, 257})}, vocab(50)}}},
+           .bad_values = {{0, 5, "id beyond the table"}, {0, -1, "negative id"}},
+           .speed = Case{"speed", {index({4096}, 1000), real({4096, 512})}, vocab(1000)}},
+          {.op = "core.cross_entropy",
+           .reference = cross_entropy,
+           .cases = {losses("small", 7, 11), losses("i64 labels", 7, 11, GESTALT_I64), losses("one class", 2, 1),
+                     losses("empty", 0, 11), losses("threads", 200, 263, GESTALT_I32, true)},
+           .loosen = 10,
+           .any_size = {0},
+           .grows = {{losses("", 200, 263), losses("fewer tokens", 9, 263)}},
+           .bad_values = {{1, 11, "label beyond the classes"}, {1, -100, "negative label of a trained token"}},
+           .speed = losses("speed", 1024, 1024)},
+          {.op = "core.cross_entropy_bwd",
+           .reference = cross_entropy_bwd,
+           .cases = {losses_bwd("small", 7, 11), losses_bwd("one class", 2, 1), losses_bwd("empty", 0, 11),
+                     losses_bwd("threads", 200, 263, true)},
+           .gradient = false,
+           .loosen = 10,
+           .any_size = {0},
+           .grows = {{losses_bwd("", 200, 263), losses_bwd("fewer tokens", 9, 263)}},
+           .bad_values = {{1, 11, "label beyond the classes"}},
+           .speed = losses_bwd("speed", 1024, 1024)}};
+}
+
+const Family kFamily("embedding", describe);
+
+}  // namespace
+
+}  // namespace gestalt::harness

@@ -1,8 +1,11 @@
 // The gestalt command: finds who serves the verb, runs it, and turns what went wrong into an exit code.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <new>
 #include <optional>
+
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -82,11 +85,20 @@ int report(const std::string& message, int code) {
   return code;
 }
 
+// libgomp reads its environment when it is loaded. By default its idle threads spin for seconds, which on a shared
+// machine costs more than the work; a bounded spin is as fast alone and an order of magnitude faster beside others.
+void bound_spinning(char** argv) {
+  if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) return;
+  setenv("GOMP_SPINCOUNT", "20000", 0);
+  execv("/proc/self/exe", argv);  // returns only on failure, and then nothing is lost but speed
+}
+
 }  // namespace
 }  // namespace gestalt::launcher
 
 int main(int argc, char** argv) {
   using namespace gestalt;
+  launcher::bound_spinning(argv);
   std::string usage = launcher::kUsage;
   try {
     core::setup_log({});

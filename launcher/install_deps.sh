@@ -7,7 +7,7 @@ gestalt_packages_required=(
   g++ cmake ninja-build ccache pkg-config
   libboost1.81-dev libboost-filesystem1.81-dev libboost-program-options1.81-dev
   libtomlplusplus-dev libspdlog-dev libssl-dev nlohmann-json3-dev libsimdjson-dev libhdf5-dev
-  libpcre2-dev zlib1g-dev
+  libpcre2-dev zlib1g-dev libzstd-dev liblzma-dev
   catch2 bible-kjv
 )
 

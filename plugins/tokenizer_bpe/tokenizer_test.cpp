@@ -3,6 +3,7 @@
 #include "gestalt/error.hpp"
 #include "plugins/tokenizer_bpe/test_data.h"
 #include "plugins/tokenizer_bpe/train.h"
+#include "support/utf8.h"
 
 namespace gestalt::tokenizer_bpe {
 namespace {
@@ -126,6 +127,29 @@ TEST_CASE("Ranks in any order merge by the lowest rank of what two neighbours ma
       for (const std::string& part : parts) plain.push_back(v.find(part.data(), part.size()));
       REQUIRE(ids == plain);
     }
+  }
+}
+
+TEST_CASE("Text streamed token by token equals text decoded at once, and splits no code point") {
+  const Tokenizer tokenizer = small_tokenizer();
+  std::mt19937_64 random(23);
+  for (int round = 0; round < 2000; ++round) {
+    const std::string text = round % 2 ? random_bytes(random) : random_text(random, [](uint32_t) { return true; });
+    const std::vector<int32_t> ids = encode(tokenizer, text);
+    support::Utf8Splitter stream, whole;
+    std::string streamed, buffered, bytes;
+    for (const int32_t id : ids) {
+      bytes.clear();
+      tokenizer.decode({&id, 1}, &bytes);
+      std::string out;
+      stream.push(bytes, &out);
+      REQUIRE(support::valid_utf8(out));
+      streamed += out;
+    }
+    stream.finish(&streamed);
+    whole.push(text, &buffered);
+    whole.finish(&buffered);
+    REQUIRE(streamed == buffered);
   }
 }
 

@@ -96,7 +96,6 @@ const std::vector<Section>& sections() {
             .type = "str",
             .default_value = "'gestalt.self'",
             .doc = "comm component for small messages"},
-           {.name = "data", .type = "str", .default_value = "'gestalt.self'", .doc = "comm component for tensors"},
        }},
       {"model",
        Presence::kIfPresent,
@@ -175,7 +174,7 @@ const std::vector<Section>& sections() {
        Presence::kIfPresent,
        {
            {.name = "steps", .type = "i64", .min = kCount, .doc = "updates of the run"},
-           {.name = "minutes", .type = "f64", .min = "0.0", .doc = "time of the run, instead of steps"},
+           {.name = "minutes", .type = "f64", .min = "0.0", .doc = "time of the run; with steps: whichever ends first"},
            {.name = "tokens", .type = "i64", .min = kCount, .doc = "trained tokens of the run, instead of steps"},
            {.name = "global_batch", .type = "i64", .min = kCount, .doc = "samples of one update", .required = true},
            {.name = "micro_batch",

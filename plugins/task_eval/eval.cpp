@@ -29,7 +29,7 @@ class Eval : public Task {
       else if (a == "--json")
         json = true;
       else
-        throw Error(GESTALT_INVALID_ARGUMENT, "[eval] unknown argument or missing value: '" + std::string(a) + "'");
+        throw Error(GESTALT_USAGE_ERROR, "[eval] unknown argument or missing value: '" + std::string(a) + "'");
     }
     s.open_model();
     s.open_data();

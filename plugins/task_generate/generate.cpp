@@ -25,7 +25,7 @@ T number(std::string_view flag, std::string_view text) {
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size())
-    throw Error(GESTALT_INVALID_ARGUMENT, "[" + std::string(flag) + "] got '" + std::string(text) + "', expected a number");
+    throw Error(GESTALT_USAGE_ERROR, "[" + std::string(flag) + "] got '" + std::string(text) + "', expected a number");
   return value;
 }
 
@@ -38,7 +38,7 @@ Options parse(std::span<const gestalt_str> args) {
       continue;
     }
     if (i + 1 >= args.size())
-      throw Error(GESTALT_INVALID_ARGUMENT, "[generate] unknown argument or missing value: '" + std::string(flag) + "'");
+      throw Error(GESTALT_USAGE_ERROR, "[generate] unknown argument or missing value: '" + std::string(flag) + "'");
     const std::string_view value = view_of(args[++i]);
     if (flag == "--prompt") {
       o.prompt = value;
@@ -59,11 +59,11 @@ Options parse(std::span<const gestalt_str> args) {
     } else if (flag == "--seed") {
       o.seed = number<int64_t>(flag, value);
     } else {
-      throw Error(GESTALT_INVALID_ARGUMENT, "[generate] unknown argument '" + std::string(flag) + "'");
+      throw Error(GESTALT_USAGE_ERROR, "[generate] unknown argument '" + std::string(flag) + "'");
     }
   }
   if (o.max_tokens < 1 || o.temperature < 0 || o.top_k < 0 || !(o.top_p > 0 && o.top_p <= 1))
-    throw Error(GESTALT_INVALID_ARGUMENT,
+    throw Error(GESTALT_USAGE_ERROR,
                 "[generate] expected --max-tokens >= 1, --temperature >= 0, --top-k >= 0 and 0 < --top-p <= 1");
   return o;
 }
@@ -119,7 +119,7 @@ class Generate : public Task {
     s.open_model();
     TokenizerRef tokenizer = s.tokenizer();
     std::vector<int32_t> ids = tokenizer.encode(o.prompt);
-    if (ids.empty()) throw Error(GESTALT_INVALID_ARGUMENT, "[--prompt] encodes to no token, expected at least one");
+    if (ids.empty()) throw Error(GESTALT_USAGE_ERROR, "[--prompt] encodes to no token, expected at least one");
     const int64_t eos = tokenizer.special("eos"), window = s.i64("model.seq_len");
     const size_t prompt_size = ids.size();
     const int64_t known = tokenizer.vocab_size();

@@ -35,10 +35,12 @@ class Train : public Task {
 
   void run(Session& s) override {
     if (!s.arguments().empty())
-      throw Error(GESTALT_INVALID_ARGUMENT, "[train] unknown argument '" + std::string(view_of(s.arguments()[0])) + "'");
-    const bool has_steps = s.has("train.steps"), has_minutes = s.has("train.minutes");
-    if (!has_steps && !has_minutes)
-      throw Error(GESTALT_CONFIG_ERROR, "[train] has no length; set train.steps or train.minutes");
+      throw Error(GESTALT_USAGE_ERROR, "[train] unknown argument '" + std::string(view_of(s.arguments()[0])) + "'");
+    const bool has_steps = s.has("train.steps"), has_minutes = s.has("train.minutes"), has_tokens = s.has("train.tokens");
+    if (has_steps + has_minutes + has_tokens == 0)
+      throw Error(GESTALT_CONFIG_ERROR, "[train] has no length; set train.steps, train.tokens or train.minutes");
+    if (has_tokens && (has_steps || has_minutes))
+      throw Error(GESTALT_CONFIG_ERROR, "[train] has two lengths; leave tokens, or steps and minutes, out");
     if (has_minutes) limit_seconds_ = s.f64("train.minutes") * 60;
     if (has_steps) steps_ = s.i64("train.steps");
     const int64_t log_every = s.i64("train.log_every"), eval_every = s.i64("train.eval_every"),
@@ -49,11 +51,16 @@ class Train : public Task {
     s.open_optimizer();
     host_.info(text("%lld parameters, output '%s'", static_cast<long long>(s.num_parameters()),
                                      std::string(s.output_folder()).c_str()));
+    if (has_tokens) {
+      const int64_t each = s.i64("train.global_batch") * s.i64("model.seq_len");
+      fix(s, (s.i64("train.tokens") + each - 1) / each);
+    }
     begin_ = Clock::now();
     int64_t done = -1;
     bool saved = false;
     for (;;) {
       if (steps_ && done >= *steps_) break;
+      if (has_minutes && has_steps && done > 0 && seconds_since(begin_) >= limit_seconds_) break;
       const int32_t stop = s.stop_requested();
       if (stop == 1) return stopped(s, done);
       if (stop == 2 && done > 0) report_saved(s);
@@ -99,7 +106,7 @@ class Train : public Task {
   void fix(Session& s, int64_t steps) {
     s.set_steps(steps);
     steps_ = steps;
-    host_.info(text("%.1f minutes are about %lld updates", limit_seconds_ / 60, static_cast<long long>(steps)));
+    host_.info(text("the run has %lld updates", static_cast<long long>(steps)));
   }
 
   void log(Session& s, const gestalt_step_result& r) {

@@ -51,6 +51,7 @@ typedef struct gestalt_status gestalt_status;
 #define GESTALT_OUT_OF_MEMORY 9    /* exit 1 with the ledger printed */
 #define GESTALT_INTERRUPTED 10     /* stopped after a clean save: exit 75 */
 #define GESTALT_VALIDATION 11      /* a result is out of tolerance: exit 17 */
+#define GESTALT_USAGE_ERROR 12     /* wrong command line: exit 2 */
 
 /* Log levels. */
 #define GESTALT_LOG_DEBUG 0

@@ -13,6 +13,9 @@ cd "$repo" || exit 1
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 export SNIPPETS=$folder PATH=$build/bin:$PATH
+# Run files name a text that a reader has and a fresh clone has not.
+seq 1 2000 >"$folder/text.txt"
+export GESTALT_SET_data__path=$folder/text.txt
 # A run file of the docs stands in the root of the repository and extends configs/...
 ln -s "$repo/configs" "$folder/configs"
 

@@ -112,12 +112,12 @@ cp -r "$work/lib/gestalt/plugins/$victim" "$work/lib/gestalt/plugins/${victim}_a
 refuses "the same plugin in two places" 78 "gestalt\.$victim"
 
 fresh_plugins
-sed -i 's/"gestalt.kernels_cpu", //' "$config"
+sed -i 's/"gestalt.kernels_cpu", //; /^\[kernels\]/,/^cpu/d' "$config"
 refuses "an op without a kernel" 69 "core\."
 
 plain_config
 sets=(--set run.device=warp)
-refuses "a device that is absent" 69 "warp"
+refuses "a device of no plugin" 78 "warp"
 
 # --- run files
 line_of() { grep -n -- "$1" "$config" | head -n 1 | cut -d: -f1; }

@@ -11,6 +11,7 @@ namespace {
 
 constexpr unsigned char kGuard = 0xA5;
 constexpr size_t kZone = 256;
+constexpr size_t kWorkspaceZone = 4096;
 constexpr size_t kAlign = 64;
 
 size_t aligned(const std::vector<unsigned char>& bytes, size_t from, size_t align) {
@@ -116,8 +117,8 @@ std::string GuardedTensor::guards() const {
 }
 
 GuardedBytes::GuardedBytes(uint64_t size, uint64_t align, unsigned char fill)
-    : size_(size), bytes_(2 * kZone + size + std::max<uint64_t>(align, kAlign), kGuard) {
-  begin_ = aligned(bytes_, kZone, std::max<uint64_t>(align, 1));
+    : size_(size), bytes_(2 * kWorkspaceZone + size + std::max<uint64_t>(align, kAlign), kGuard) {
+  begin_ = aligned(bytes_, kWorkspaceZone, std::max<uint64_t>(align, 1));
   std::memset(bytes_.data() + begin_, fill, size);
 }
 

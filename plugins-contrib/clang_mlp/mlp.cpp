@@ -30,7 +30,10 @@ class Mlp : public gestalt::Module {
   static constexpr gestalt::ConfigKey keys[] = {
       {.name = "hidden", .type = "i64", .min = "1", .doc = "width of the residual stream", .required = true},
       {.name = "ffn", .type = "i64", .min = "1", .doc = "inner width", .required = true},
-      {.name = "activation", .type = "str", .default_value = "'gelu'", .choices = "gelu|gelu_erf|silu|relu|swiglu",
+      {.name = "activation",
+       .type = "str",
+       .default_value = "'gelu'",
+       .choices = "gelu|gelu_erf|silu|relu|swiglu",
        .doc = "between the matrices"},
       {.name = "mlp_bias", .type = "bool", .default_value = "false", .doc = "biases of both matrices"},
       {.name = "init_std", .type = "f64", .default_value = "0.02", .min = "0.0", .doc = "deviation of initial weights"},
@@ -39,7 +42,8 @@ class Mlp : public gestalt::Module {
   Mlp(Declare& d, const gestalt::Attrs& config) {
     const auto found = activations().find(config.str("activation"));
     if (found == activations().end())
-      throw gestalt::Error(GESTALT_CONFIG_ERROR, "[activation] unknown, got '" + std::string(config.str("activation")) + "'");
+      throw gestalt::Error(GESTALT_CONFIG_ERROR,
+                           "[activation] unknown, got '" + std::string(config.str("activation")) + "'");
     activate_ = found->second;
     const int64_t h = config.i64("hidden"), f = config.i64("ffn");
     const double std_in = config.f64("init_std");

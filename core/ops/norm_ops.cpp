@@ -44,7 +44,7 @@ void infer_rms_norm_bwd(InferContext& c) {
 }
 
 void vjp_rms_norm(ComposeContext& c) {
-  auto g = c.ops("core.rms_norm_bwd", {c.in(0), c.in(1), c.out(1), c.grad(0)});
+  auto g = c.ops("core.rms_norm_bwd", {c.in(0), c.in(1), c.out(1), c.grad(0)}, {{"offset", c.attrs().f64("offset")}});
   c.result[0] = g[0];
   c.result[1] = g[1];
 }
@@ -78,12 +78,13 @@ void vjp_layer_norm(ComposeContext& c) {
 
 void add_norm_ops(OpRegistry& r) {
   add_core_ops(
-      r, {{"core.rms_norm(x, w, *, eps: f64 = 1e-5) -> (y, rstd!saved!nograd)", "norm", infer_rms_norm, vjp_rms_norm},
-          {"core.rms_norm_bwd(x, w, rstd, dy) -> (dx, dw!acc(f32))", "norm", infer_rms_norm_bwd},
-          {"core.layer_norm(x, w, b?, *, eps: f64 = 1e-5) -> (y, mean!saved!nograd, rstd!saved!nograd)", "norm",
-           infer_layer_norm, vjp_layer_norm},
-          {"core.layer_norm_bwd(x, w, mean, rstd, dy) -> (dx, dw!acc(f32), db!acc(f32))", "norm",
-           infer_layer_norm_bwd}});
+      r,
+      {{"core.rms_norm(x, w, *, eps: f64 = 1e-5, offset: f64 = 0) -> (y, rstd!saved!nograd)", "norm", infer_rms_norm,
+        vjp_rms_norm},
+       {"core.rms_norm_bwd(x, w, rstd, dy, *, offset: f64 = 0) -> (dx, dw!acc(f32))", "norm", infer_rms_norm_bwd},
+       {"core.layer_norm(x, w, b?, *, eps: f64 = 1e-5) -> (y, mean!saved!nograd, rstd!saved!nograd)", "norm",
+        infer_layer_norm, vjp_layer_norm},
+       {"core.layer_norm_bwd(x, w, mean, rstd, dy) -> (dx, dw!acc(f32), db!acc(f32))", "norm", infer_layer_norm_bwd}});
 }
 
 }  // namespace gestalt::core

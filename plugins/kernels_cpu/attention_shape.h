@@ -6,9 +6,14 @@
 #include "plugins/kernels_cpu/block_io.h"
 #include "plugins/kernels_cpu/cpu_kernel.h"
 #include "plugins/kernels_cpu/gemm.h"
+#include "plugins/kernels_cpu/loops.h"
 
 // What core.attention and core.attention_bwd share: shapes, segments and products of tiles. Letters: t tokens, n query
 // heads, g key/value heads, d size of a query and key head, e size of a value head.
+//
+// score = scale q k, then softcap tanh(score / softcap), then + bias[head, key - query + bias.dim(1) / 2]. With a
+// window a token sees itself and the window - 1 tokens before it, and as many after it where not causal. A sink is one
+// more logit of a head that takes part in the sum and has no value.
 namespace gestalt::kernels_cpu {
 
 inline constexpr int64_t kQueryTile = 56;
@@ -16,7 +21,13 @@ inline constexpr int64_t kKeyTile = 256;
 
 class AttentionShape {
  public:
-  explicit AttentionShape(const Plan& plan) : causal_(plan.attrs().boolean("causal", true)) {
+  // sinks and bias are inputs `extra` and `extra` + 1.
+  AttentionShape(const Plan& plan, uint64_t extra)
+      : causal_(plan.attrs().boolean("causal", true)),
+        window_(plan.attrs().i64("window", 0)),
+        softcap_(plan.attrs().f64("softcap", 0)),
+        sinks_(plan.has_in(extra) ? extra : 0),
+        bias_(plan.has_in(extra + 1) ? extra + 1 : 0) {
     const View q = plan.in(0), k = plan.in(1), v = plan.in(2), starts = plan.in(3);
     need_float(plan, q, "q");
     need_ndim(plan, q, "q", 3);
@@ -35,11 +46,34 @@ class AttentionShape {
     scale_ = plan.attrs().f64("scale", 0);
     if (!(scale_ >= 0))
       throw InvalidArgument(place(plan) + "scale: got " + std::to_string(scale_) + ", expected 0 or more");
+    if (window_ < 0)
+      throw InvalidArgument(place(plan) + "window: got " + std::to_string(window_) + ", expected 0 (none) or more");
+    if (!(softcap_ >= 0))
+      throw InvalidArgument(place(plan) + "softcap: got " + std::to_string(softcap_) + ", expected 0 (none) or more");
+    if (sinks_ != 0) {
+      need_like(plan, plan.in(sinks_), "sinks", q);
+      need_ndim(plan, plan.in(sinks_), "sinks", 1);
+      need_dim(plan, plan.in(sinks_), "sinks", 0, q.dim(1));
+    }
+    if (bias_ != 0) {
+      const View bias = plan.in(bias_);
+      need_like(plan, bias, "bias", q);
+      need_ndim(plan, bias, "bias", 2);
+      need_dim(plan, bias, "bias", 0, q.dim(1));
+      if (bias.dim(1) % 2 == 0)
+        throw InvalidArgument(place(plan) + "bias: even number of distances, got " + describe(bias));
+    }
     if (scale_ == 0) scale_ = 1 / std::sqrt(static_cast<double>(std::max<int64_t>(q.dim(2), 1)));
   }
 
-  bool causal() const { return causal_; }
   double scale() const { return scale_; }
+  // Scores are products times scale() and no more.
+  bool plain() const { return softcap_ == 0 && bias_ == 0; }
+  bool capped() const { return softcap_ != 0; }
+  bool has_sinks() const { return sinks_ != 0; }
+  bool has_bias() const { return bias_ != 0; }
+  View sinks(const Call& call) const { return call.in(sinks_); }
+  View bias(const Call& call) const { return call.in(bias_); }
 
   // A segment that runs backwards or beyond the tokens would make a kernel read outside its tensors.
   static void check_segments(std::string_view op, View starts, int64_t tokens) {
@@ -56,14 +90,51 @@ class AttentionShape {
   static int64_t start_of(View starts, int64_t i) { return In<int64_t>(starts).one(i * starts.stride(0)); }
   static int64_t num_segments(View starts) { return std::max<int64_t>(0, starts.dim(0) - 1); }
 
-  // Keys that query `at` sees among [first, last).
-  int64_t seen(int64_t at, int64_t first, int64_t last) const {
-    return causal_ ? std::clamp<int64_t>(at + 1 - first, 0, last - first) : last - first;
+  // No distance of a pair of tokens may lie outside the bias.
+  void check_bias(std::string_view op, const Call& call) const {
+    if (!has_bias()) return;
+    const View starts = call.in(3);
+    const int64_t reach = bias(call).dim(1) / 2;
+    for (int64_t i = 0; i < num_segments(starts); ++i)
+      if (const int64_t size = start_of(starts, i + 1) - start_of(starts, i); size > reach + 1)
+        throw InvalidArgument("[" + std::string(op) + "] seq_starts: a segment of " + std::to_string(size) +
+                              " tokens, expected at most " + std::to_string(reach + 1) +
+                              ", which bias has distances for");
+  }
+
+  // The keys [first_seen, last_seen) that query `at` of the segment [first, last) sees.
+  int64_t first_seen(int64_t at, int64_t first) const {
+    return window_ > 0 ? std::max(first, at - window_ + 1) : first;
+  }
+  int64_t last_seen(int64_t at, int64_t last) const {
+    if (causal_) return at + 1;
+    return window_ > 0 ? std::min(last, at + window_) : last;
+  }
+
+  // Makes n products of one query with the keys from `key` on into scores, when they are not plain(). slope (may be
+  // null) becomes the derivative of the capped score by the score before, over what capped() adds to it.
+  template <class C>
+  void finish_scores(const Call& call, int64_t head, int64_t at, int64_t key, int64_t n, C* row, C* slope) const {
+    if (capped()) {
+      const C cap = static_cast<C>(softcap_);
+      loops<C>().softcap(row, static_cast<C>(scale_), cap, row, n);
+      if (slope != nullptr)
+        for (int64_t i = 0; i < n; ++i) slope[i] = C(1) - row[i] / cap * (row[i] / cap);
+    } else {
+      loops<C>().scale(row, static_cast<C>(scale_), row, n);
+    }
+    if (!has_bias()) return;
+    const View b = bias(call);
+    const In<C> in(b);
+    const int64_t from = head * b.stride(0) + (key - at + b.dim(1) / 2) * b.stride(1);
+    for (int64_t i = 0; i < n; ++i) row[i] += in.one(from + i * b.stride(1));
   }
 
  private:
   bool causal_;
-  double scale_;
+  int64_t window_;
+  double softcap_, scale_;
+  uint64_t sinks_, bias_;  // numbers of the inputs; 0: absent
 };
 
 // Tokens from `token` on of one head, as a matrix [tokens, size].

@@ -39,7 +39,8 @@ struct Loops {
   void (*swiglu)(const C* gate, const C* up, C* y, int64_t n);
   void (*swiglu_bwd)(const C* gate, const C* up, const C* dy, C* dgate, C* dup, int64_t n);
 
-  C (*max)(const C* x, int64_t n);  // -infinity for n = 0
+  void (*softcap)(const C* x, C factor, C cap, C* y, int64_t n);  // y = cap tanh(factor x / cap)
+  C (*max)(const C* x, int64_t n);                                // -infinity for n = 0
   C (*dot)(const C* a, const C* b, int64_t n);
   double (*sum)(const C* x, int64_t n);
   double (*sum_squares)(const C* x, int64_t n);

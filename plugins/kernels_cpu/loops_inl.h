@@ -178,6 +178,26 @@ void swiglu_bwd(const C* gate, const C* up, const C* dy, C* dgate, C* dup, int64
   });
 }
 
+// Small arguments by a polynomial: 1 - 2 / (exp(2x) + 1) loses their digits.
+GESTALT_INLINE float tanh_of(float x) {
+  const float size = x < 0.0f ? -x : x;
+  const float q = x * x;
+  float p = -5.70498872745e-3f;
+  p = madd(p, q, 2.06390887954e-2f);
+  p = madd(p, q, -5.37397155531e-2f);
+  p = madd(p, q, 1.33314422036e-1f);
+  p = madd(p, q, -3.33332819422e-1f);
+  const float near = madd(p * q, x, x);
+  const float far = 1.0f - 2.0f / (exp_of(2.0f * size) + 1.0f);
+  return size < 0.625f ? near : (x < 0.0f ? -far : far);
+}
+GESTALT_INLINE double tanh_of(double x) { return __builtin_tanh(x); }
+template <class C>
+void softcap(const C* x, C factor, C cap, C* y, int64_t n) {
+  const C inner = factor / cap;
+  each(n, [=](int64_t i) { y[i] = cap * tanh_of(x[i] * inner); });
+}
+
 template <class C>
 C max(const C* x, int64_t n) {
   C part[32];
@@ -520,6 +540,7 @@ constexpr Loops<C> make_loops() {
           relu_bwd<C>,
           swiglu<C>,
           swiglu_bwd<C>,
+          softcap<C>,
           max<C>,
           dot<C>,
           sum<C>,

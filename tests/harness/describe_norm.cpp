@@ -19,15 +19,17 @@ std::vector<Values> rms_norm(const Inputs& in) {
     double squares = 0;
     for (int64_t i = 0; i < n; ++i) squares += x[r * n + i] * x[r * n + i];
     rstd[r] = 1 / std::sqrt(squares / static_cast<double>(n) + in.attrs.f64("eps"));
-    for (int64_t i = 0; i < n; ++i) y[r * n + i] = x[r * n + i] * rstd[r] * w[i];
+    for (int64_t i = 0; i < n; ++i) y[r * n + i] = x[r * n + i] * rstd[r] * (w[i] + in.attrs.f64("offset"));
   }
   return {y, rstd};
 }
 
-// y = x s w with s = (mean x^2 + eps)^(-1/2): dx = s (w dy) - x s^3 / n sum(w dy x).
+// y = x s w with s = (mean x^2 + eps)^(-1/2): dx = s (w dy) - x s^3 / n sum(w dy x). w is the weight plus its offset.
 std::vector<Values> rms_norm_bwd(const Inputs& in) {
-  const Values &x = in[0], &w = in[1], &rstd = in[2], &dy = in[3];
+  const Values &x = in[0], &rstd = in[2], &dy = in[3];
   const int64_t n = x.dim(-1);
+  Values w = in[1];
+  for (double& each : w.v) each += in.attrs.f64("offset");
   Values dx(x.shape), dw(w.shape);
   for (int64_t r = 0; r < rstd.size(); ++r) {
     const double s = rstd[r];
@@ -96,6 +98,11 @@ core::Attrs eps(double e) { return {{"eps", e}}; }
 Case rms(std::string name, Shape s, double e = 1e-5, bool large = false) {
   return {std::move(name), {rows(s), real({s.back()}, 0.5, 1.5)}, eps(e), {}, large};
 }
+Case shifted(Case c, double offset) {
+  c.name += ", offset";
+  c.attrs.set("offset", offset);
+  return c;
+}
 Case rms_bwd(std::string name, Shape s, bool large = false) {
   return {std::move(name),
           {rows(s), real({s.back()}, 0.5, 1.5), wide(without_last(s), 1, 2).ordered(), real(s)},
@@ -128,7 +135,8 @@ std::vector<Description> describe() {
       {.op = "core.rms_norm",
        .reference = rms_norm,
        .cases = {rms("small", {5, 7}), rms("large eps", {5, 7}, 0.5), rms("three dimensions", {2, 3, 4}),
-                 rms("one row", {9}), rms("empty", {0, 7}), rms("threads", {300, 257}, 1e-5, true)},
+                 rms("one row", {9}), rms("empty", {0, 7}), shifted(rms("small", {5, 7}), 1),
+                 rms("threads", {300, 257}, 1e-5, true)},
        .loosen = 4,
        .any_rank = true,
        .grows = {{rms("", {300, 257}), rms("fewer rows", {11, 257})}},
@@ -136,7 +144,7 @@ std::vector<Description> describe() {
       {.op = "core.rms_norm_bwd",
        .reference = rms_norm_bwd,
        .cases = {rms_bwd("small", {5, 7}), rms_bwd("three dimensions", {2, 3, 4}), rms_bwd("one row", {9}),
-                 rms_bwd("empty", {0, 7}), rms_bwd("threads", {300, 257}, true)},
+                 rms_bwd("empty", {0, 7}), shifted(rms_bwd("small", {5, 7}), 1), rms_bwd("threads", {300, 257}, true)},
        .gradient = false,
        .loosen = 20,
        .grows = {{rms_bwd("", {300, 257}), rms_bwd("fewer rows", {11, 257})}},

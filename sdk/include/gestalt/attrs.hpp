@@ -89,6 +89,8 @@ struct Attr : gestalt_attr {
   Attr(std::string_view name, const char* s) : Attr(name, std::string_view(s)) {}
   Attr(std::string_view name, std::span<const int64_t> list)
       : gestalt_attr{str_of(name), GESTALT_ATTR_I64_LIST, {.list = {list.data(), list.size()}}} {}
+  Attr(std::string_view name, std::span<const double> list)
+      : gestalt_attr{str_of(name), GESTALT_ATTR_F64_LIST, {.list = {list.data(), list.size()}}} {}
   explicit Attr(const gestalt_attr& a) : gestalt_attr(a) {}
 };
 

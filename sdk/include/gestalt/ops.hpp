@@ -70,11 +70,24 @@ inline Tensor silu(Tensor x) { return recorder_of(x).op("core.silu", {x}); }
 inline Tensor silu_bwd(Tensor x, Tensor dy) { return recorder_of(x).op("core.silu_bwd", {x, dy}); }
 inline Tensor relu(Tensor x) { return recorder_of(x).op("core.relu", {x}); }
 inline Tensor relu_bwd(Tensor x, Tensor dy) { return recorder_of(x).op("core.relu_bwd", {x, dy}); }
-// silu(gate) * up for gate_up [t, 2f], the gate first.
+inline Tensor relu2(Tensor x) { return recorder_of(x).op("core.relu2", {x}); }
+inline Tensor softplus(Tensor x) { return recorder_of(x).op("core.softplus", {x}); }
+// cap tanh(x / cap)
+inline Tensor softcap(Tensor x, double cap) { return recorder_of(x).op("core.softcap", {x}, {{"cap", cap}}); }
+// silu(gate) * up for gate_up [t, 2f], the gate first. With g = min(gate, limit) and u = up within +-limit (0: none) it
+// is g sigmoid(alpha g) (u + up_offset).
+struct SwigluOptions {
+  double alpha = 1, limit = 0, up_offset = 0;
+};
 inline Tensor swiglu(Tensor gate_up) { return recorder_of(gate_up).op("core.swiglu", {gate_up}); }
-inline Tensor swiglu_bwd(Tensor gate_up, Tensor dy) {
-  return recorder_of(gate_up).op("core.swiglu_bwd", {gate_up, dy});
+inline Tensor swiglu(Tensor gate_up, SwigluOptions o) {
+  return recorder_of(gate_up).op("core.swiglu", {gate_up},
+                                 {{"alpha", o.alpha}, {"limit", o.limit}, {"up_offset", o.up_offset}});
 }
+inline Tensor geglu(Tensor gate_up, std::string_view approximate = "tanh") {
+  return recorder_of(gate_up).op("core.geglu", {gate_up}, {{"approximate", approximate}});
+}
+inline Tensor reglu(Tensor gate_up) { return recorder_of(gate_up).op("core.reglu", {gate_up}); }
 
 // Reductions. No dims: all.
 inline Tensor sum(Tensor x, const Shape& dims = {}, bool keep = false) {
@@ -89,6 +102,10 @@ inline Tensor dropout(Tensor x_th, Tensor keys, Tensor seed, double p, int64_t u
 
 inline Tensor rms_norm(Tensor x_th, Tensor w_h, double eps = 1e-5) {
   return recorder_of(x_th).op("core.rms_norm", {x_th, w_h}, {{"eps", eps}});
+}
+// Weights are w + offset.
+inline Tensor rms_norm(Tensor x_th, Tensor w_h, double eps, double offset) {
+  return recorder_of(x_th).op("core.rms_norm", {x_th, w_h}, {{"eps", eps}, {"offset", offset}});
 }
 inline Tensor layer_norm(Tensor x_th, Tensor w_h, Tensor b_h = {}, double eps = 1e-5) {
   return recorder_of(x_th).op("core.layer_norm", {x_th, w_h, b_h}, {{"eps", eps}});
@@ -126,10 +143,64 @@ inline Tensor rotary(Tensor x_tnd, Tensor positions_t, RotaryOptions o = {}) {
       "core.rotary", {x_tnd, positions_t},
       {{"theta", o.theta}, {"dims", o.dims}, {"interleaved", o.interleaved}, {"inverse", o.inverse}});
 }
-// seq_starts i32 [s+1]: tokens attend inside their segment only. scale 0: 1/sqrt(d).
-inline Tensor attention(Tensor q_tnd, Tensor k_tgd, Tensor v_tgd, Tensor seq_starts, bool causal = true,
+// Frequency scaling of long contexts; names and formulas as in Hugging Face's rope_scaling (rope_type is kind).
+// attention_factor 0: by the kind's rule.
+struct RotaryTable {
+  std::string_view kind = "default";  // linear, dynamic, yarn, llama3, longrope
+  int64_t dims = 0;                   // of a head that turn
+  double theta = 1e4, factor = 1;
+  int64_t original_max = 0;
+  double low_freq_factor = 1, high_freq_factor = 4;             // llama3
+  double beta_fast = 32, beta_slow = 1;                         // yarn
+  bool truncate = true;                                         // yarn
+  double mscale = 0, mscale_all_dim = 0, attention_factor = 0;  // yarn; yarn and longrope
+  std::span<const double> short_factor{}, long_factor{};        // longrope, dims / 2 each
+  DType dtype = kF32;                                           // f64 for rotations of f64
+};
+// [t, dims]: cosines, then sines, of each token. Made once and given to every rotary.
+inline Tensor rotary_table(Tensor positions_t, const RotaryTable& o) {
+  return recorder_of(positions_t)
+      .op("core.rotary_table", {positions_t},
+          {{"kind", o.kind},
+           {"dims", o.dims},
+           {"theta", o.theta},
+           {"factor", o.factor},
+           {"original_max", o.original_max},
+           {"low_freq_factor", o.low_freq_factor},
+           {"high_freq_factor", o.high_freq_factor},
+           {"beta_fast", o.beta_fast},
+           {"beta_slow", o.beta_slow},
+           {"truncate", o.truncate},
+           {"mscale", o.mscale},
+           {"mscale_all_dim", o.mscale_all_dim},
+           {"attention_factor", o.attention_factor},
+           {"short_factor", o.short_factor},
+           {"long_factor", o.long_factor},
+           {"dtype", name_of(o.dtype)}});
+}
+// By a table instead of positions; theta and dims of the options are the table's.
+inline Tensor rotary_by_table(Tensor x_tnd, Tensor table, bool interleaved = false, bool inverse = false) {
+  return recorder_of(x_tnd).op("core.rotary", {x_tnd, Tensor(), table},
+                               {{"interleaved", interleaved}, {"inverse", inverse}});
+}
+
+struct AttentionOptions {
+  bool causal = true;
+  double scale = 0;    // 0: 1/sqrt(d)
+  int64_t window = 0;  // a token sees itself and the window - 1 before it; 0: all
+  double softcap = 0;  // scores become softcap tanh(score / softcap); 0: as they are
+  Tensor sinks_n{};    // one more logit of a head, without a value
+  Tensor bias{};       // [n, 2r + 1], added to the score: column r + key - query; r + 1 tokens a segment at most
+};
+// seq_starts i32 [s+1]: tokens attend inside their segment only. v's heads may have another size than q's and k's.
+inline Tensor attention(Tensor q_tnd, Tensor k_tgd, Tensor v_tge, Tensor seq_starts, const AttentionOptions& o) {
+  return recorder_of(q_tnd).op(
+      "core.attention", {q_tnd, k_tgd, v_tge, seq_starts, o.sinks_n, o.bias},
+      {{"causal", o.causal}, {"scale", o.scale}, {"window", o.window}, {"softcap", o.softcap}});
+}
+inline Tensor attention(Tensor q_tnd, Tensor k_tgd, Tensor v_tge, Tensor seq_starts, bool causal = true,
                         double scale = 0) {
-  return recorder_of(q_tnd).op("core.attention", {q_tnd, k_tgd, v_tgd, seq_starts},
+  return recorder_of(q_tnd).op("core.attention", {q_tnd, k_tgd, v_tge, seq_starts},
                                {{"causal", causal}, {"scale", scale}});
 }
 

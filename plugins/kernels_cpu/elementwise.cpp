@@ -14,6 +14,12 @@ struct Add {
   }
   static int64_t one(int64_t a, int64_t b) { return a + b; }
 };
+struct ResidualAdd : Add {
+  static constexpr std::string_view name = "core.residual_add";
+};
+struct BiasAdd : Add {
+  static constexpr std::string_view name = "core.bias_add";
+};
 struct Sub {
   static constexpr std::string_view name = "core.sub";
   template <class C>
@@ -84,6 +90,8 @@ class Binary : public CpuKernel {
   void (Binary::*run_)(Call) const;
 };
 GESTALT_KERNEL(Binary<Add>);
+GESTALT_KERNEL(Binary<ResidualAdd>);
+GESTALT_KERNEL(Binary<BiasAdd>);
 GESTALT_KERNEL(Binary<Sub>);
 GESTALT_KERNEL(Binary<Mul>);
 GESTALT_KERNEL(Binary<Div>);

@@ -6,11 +6,21 @@
 namespace gestalt::kernels_cpu {
 namespace {
 
-// Sums over any set of dimensions, in double. Two inner forms: where the last dimension stays, whole rows are added to
-// a block of sums; where it is reduced, each output element is a sum of rows.
+struct SumOp {
+  static constexpr std::string_view name = "core.sum";
+  static constexpr bool mean = false;
+};
+struct MeanOp {
+  static constexpr std::string_view name = "core.mean";
+  static constexpr bool mean = true;
+};
+
+// Sums or means over any set of dimensions, in double. Two inner forms: where the last dimension stays, whole rows are
+// added to a block of sums; where it is reduced, each output element is a sum of rows.
+template <class Op>
 class Sum : public CpuKernel {
  public:
-  static constexpr std::string_view op = "core.sum";
+  static constexpr std::string_view op = Op::name;
   static constexpr uint64_t flags = CpuKernel::accumulating;
 
   // dims: those to sum over, all where empty.
@@ -77,6 +87,8 @@ class Sum : public CpuKernel {
           for_runs(inner, 0, inner.numel, 1, [&](const std::array<int64_t, 1>& from, int64_t) {
             add(x.run(at[0] + from[0] + first * stride_x, stride_x, n, scratch), total, n);
           });
+          if (Op::mean)
+            for (int64_t i = 0; i < n; ++i) total[i] /= static_cast<double>(inner.numel);
           for (int64_t i = 0; i < n; ++i) result[i] = static_cast<C>(total[i]);
           y.finish(result, at[1] + first * stride_y, stride_y, n);
         });
@@ -96,7 +108,7 @@ class Sum : public CpuKernel {
         for_runs(inner, 0, inner.numel, kBlock, [&](const std::array<int64_t, 1>& from, int64_t n) {
           total += sum(x.run(at[0] + from[0], inner.inner_stride()[0], n, scratch), n);
         });
-        y.one(at[1], static_cast<C>(total));
+        y.one(at[1], static_cast<C>(Op::mean ? total / static_cast<double>(inner.numel) : total));
       });
     });
   }
@@ -105,7 +117,8 @@ class Sum : public CpuKernel {
   std::array<bool, GESTALT_MAX_NDIM> reduced_{};
   void (Sum::*run_)(Call) const;
 };
-GESTALT_KERNEL(Sum);
+GESTALT_KERNEL(Sum<SumOp>);
+GESTALT_KERNEL(Sum<MeanOp>);
 
 // Sums of blocks of fixed size, in double, added in order.
 class SumSquares : public CpuKernel {

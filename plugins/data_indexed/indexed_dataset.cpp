@@ -7,6 +7,9 @@
 namespace gestalt::data_indexed {
 namespace {
 
+using support::indexed::kSplitNames;
+using support::indexed::SampleOut;
+
 std::vector<std::string> strings(const Attrs& config, std::string_view key) {
   std::vector<std::string> out;
   for (const gestalt_str item : config.str_list(key)) out.emplace_back(view_of(item));

@@ -7,9 +7,14 @@
 #include <vector>
 
 #include "gestalt/dataset.hpp"
-#include "plugins/data_indexed/corpus.h"
+#include "support/indexed/corpus.h"
 
 namespace gestalt::data_indexed {
+
+using support::indexed::Corpus;
+using support::indexed::CorpusConfig;
+using support::indexed::kNumSplits;
+using support::indexed::Split;
 
 class IndexedDataset : public Dataset {
  public:

@@ -5,7 +5,7 @@
 
 #include "core/base/host.h"
 #include "gestalt/error.hpp"
-#include "plugins/data_indexed/test_corpus.h"
+#include "support/indexed/test_corpus.h"
 #include "tests/catch_compat.hpp"
 
 namespace {
@@ -23,6 +23,8 @@ __attribute__((noinline)) void operator delete(void* p, std::size_t) noexcept { 
 
 namespace gestalt::data_indexed {
 namespace {
+
+using namespace support::indexed;
 
 // The default of every key, and what a test changes.
 std::unique_ptr<IndexedDataset> make(const std::vector<gestalt_attr>& changes) {

@@ -11,9 +11,9 @@
 
 namespace gestalt::task_data {
 
-using data_indexed::IndexArray;
-using data_indexed::IndexFile;
 using support::Json;
+using support::indexed::IndexArray;
+using support::indexed::IndexFile;
 
 Json inspect_corpus(const std::string& prefix) {
   const IndexFile file(prefix);
@@ -24,7 +24,7 @@ Json inspect_corpus(const std::string& prefix) {
   }
   Json out = Json::object();
   out.set("prefix", prefix);
-  out.set("type", data_indexed::name_of(file.type()));
+  out.set("type", support::indexed::name_of(file.type()));
   out.set("sequences", file.num_sequences());
   out.set("documents", file.num_documents());
   out.set("tokens", file.num_tokens());
@@ -43,7 +43,7 @@ Json inspect_corpus(const std::string& prefix) {
 
 Json verify_corpus(const std::string& prefix, int64_t vocab_size) {
   const IndexFile file(prefix);
-  const auto item = static_cast<int64_t>(data_indexed::size_of(file.type()));
+  const auto item = static_cast<int64_t>(support::indexed::size_of(file.type()));
   int64_t at = 0;
   int32_t largest = -1;
   std::vector<int32_t> ids;
@@ -81,11 +81,11 @@ Json verify_corpus(const std::string& prefix, int64_t vocab_size) {
 
 Json count_samples(const std::string& prefix, int64_t seq_len, int64_t num_samples) {
   const IndexFile file(prefix);
-  data_indexed::GptIndexRequest request;
+  support::indexed::GptIndexRequest request;
   request.end = file.num_sequences();
   request.seq_len = seq_len;
   request.num_samples = num_samples;
-  const data_indexed::GptPlan plan = plan_gpt_index(file, request);
+  const support::indexed::GptPlan plan = plan_gpt_index(file, request);
   Json out = Json::object();
   out.set("prefix", prefix);
   out.set("documents", file.num_documents());
@@ -98,8 +98,8 @@ Json count_samples(const std::string& prefix, int64_t seq_len, int64_t num_sampl
   return out;
 }
 
-Json export_indices(const data_indexed::CorpusConfig& config, const std::string& out) {
-  const data_indexed::Corpus corpus(config);
+Json export_indices(const support::indexed::CorpusConfig& config, const std::string& out) {
+  const support::indexed::Corpus corpus(config);
   std::error_code error;
   std::filesystem::create_directories(out, error);
   if (error) throw Error(GESTALT_IO_ERROR, fmt::format("[--out] {} cannot be made: {}", out, error.message()));
@@ -110,12 +110,12 @@ Json export_indices(const data_indexed::CorpusConfig& config, const std::string&
     support::write_npy(out + "/" + name + ".npy", array.type(), shape, array.data());
     sizes.set(name, array.size());
   };
-  for (const std::string_view name : data_indexed::kSplitNames) {
-    const data_indexed::Split* split = corpus.split(name);
+  for (const std::string_view name : support::indexed::kSplitNames) {
+    const support::indexed::Split* split = corpus.split(name);
     if (!split) continue;
     sizes.set(fmt::format("{}.samples", name), split->num_samples);
     for (size_t d = 0; d < split->parts.size(); ++d) {
-      const data_indexed::GptIndex& index = split->parts[d].index;
+      const support::indexed::GptIndex& index = split->parts[d].index;
       write(fmt::format("{}.sub{}.document_index", name, d), index.documents, false);
       write(fmt::format("{}.sub{}.sample_index", name, d), index.samples, true);
       write(fmt::format("{}.sub{}.shuffle_index", name, d), index.shuffle, false);

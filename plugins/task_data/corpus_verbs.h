@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "plugins/data_indexed/corpus.h"
+#include "support/indexed/corpus.h"
 #include "support/json.h"
 
 namespace gestalt::task_data {
@@ -22,6 +22,6 @@ support::Json count_samples(const std::string& prefix, int64_t seq_len, int64_t 
 
 // Writes document, sample and shuffle index of every split and corpus, and a mixture's two arrays, as .npy:
 // <out>/<split>.sub<d>.document_index.npy and so on. Returns the sizes.
-support::Json export_indices(const data_indexed::CorpusConfig& config, const std::string& out);
+support::Json export_indices(const support::indexed::CorpusConfig& config, const std::string& out);
 
 }  // namespace gestalt::task_data

@@ -1,7 +1,7 @@
 #include "plugins/task_data/corpus_verbs.h"
 
 #include "gestalt/error.hpp"
-#include "plugins/data_indexed/index_writer.h"
+#include "support/indexed/index_writer.h"
 #include "support/npy.h"
 #include "support/test_folder.h"
 #include "tests/catch_compat.hpp"
@@ -10,7 +10,7 @@ namespace gestalt::task_data {
 namespace {
 
 std::string write_corpus(const std::string& prefix, std::initializer_list<int> lengths) {
-  data_indexed::IndexWriter writer(prefix, data_indexed::TokenType::kU16, 0);
+  support::indexed::IndexWriter writer(prefix, support::indexed::TokenType::kU16, 0);
   for (const int n : lengths) {
     writer.add(std::vector<int32_t>(static_cast<size_t>(n), 7));
     writer.end_document();
@@ -51,7 +51,7 @@ TEST_CASE("Samples, epochs and left-over tokens are counted") {
 
 TEST_CASE("Indices are exported as arrays of their own types") {
   const support::TestFolder folder;
-  data_indexed::CorpusConfig config;
+  support::indexed::CorpusConfig config;
   config.paths = {"0.5", write_corpus(folder.file("a"), {50, 30}), "0.5", write_corpus(folder.file("b"), {70})};
   config.split = "1,0,0";
   config.num_samples = {12, 0, 0};

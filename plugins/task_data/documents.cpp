@@ -38,8 +38,8 @@ bool DocumentReader::open_next() {
   input_.reset();
   if (num_opened_ == options_.inputs.size()) return false;
   const std::string& path = options_.inputs[num_opened_++];
-  input_ = std::make_unique<InputStream>(path);
-  lines_ = std::make_unique<LineReader>(input_.get());
+  input_ = std::make_unique<support::text_input::InputStream>(path);
+  lines_ = std::make_unique<support::text_input::LineReader>(input_.get());
   jsonl_ = is_jsonl(path, options_.format);
   at_start_ = true;
   whole_taken_ = false;

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "plugins/task_data/input.h"
 #include "plugins/task_data/tokenize.h"
+#include "support/text_input/input.h"
 
 namespace gestalt::task_data {
 
@@ -32,8 +32,8 @@ class DocumentReader {
 
   const TokenizeOptions& options_;
   size_t num_opened_ = 0;
-  std::unique_ptr<InputStream> input_;
-  std::unique_ptr<LineReader> lines_;
+  std::unique_ptr<support::text_input::InputStream> input_;
+  std::unique_ptr<support::text_input::LineReader> lines_;
   bool jsonl_ = false, at_start_ = false, whole_taken_ = false;
   uint64_t done_bytes_ = 0, all_bytes_ = 0;
 };

@@ -1,18 +1,10 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
-
-#include "support/json.h"
+#include "support/indexed/parity_report.h"
 
 namespace gestalt::task_data {
 
-// What data_indexed makes of a folder of reference cases, compared array by array.
-struct ParityReport {
-  support::Json json;  // {"cases": [{"case", "arrays", "differences"}]}
-  std::string text;
-  uint64_t num_different = 0;
-};
-ParityReport compare_cases(const std::string& folder);
+using support::indexed::compare_cases;
+using support::indexed::ParityReport;
 
 }  // namespace gestalt::task_data

@@ -8,10 +8,11 @@
 #include "gestalt/plugin.hpp"
 #include "gestalt/task.hpp"
 #include "plugins/task_data/corpus_verbs.h"
-#include "plugins/task_data/parity_report.h"
+#include "plugins/task_data/rearrange.h"
 #include "plugins/task_data/tokenize.h"
-#include "plugins/tokenizer_bpe/open.h"
+#include "support/bpe/open.h"
 #include "support/flags.h"
+#include "support/indexed/parity_report.h"
 #include "support/sha256.h"
 
 namespace gestalt::task_data {
@@ -21,7 +22,7 @@ using support::Flags;
 using support::Json;
 
 constexpr std::string_view kUsage =
-    "gestalt data tokenize|inspect|verify|stats|index|parity ...\n"
+    "gestalt data tokenize|inspect|verify|stats|index|merge|split|parity ...\n"
     "  tokenize --input FILE... --output PREFIX (--ranks FILE | --vocab FILE --merges FILE | --bytes) [--pattern "
     "NAME]\n"
     "           [--format text|jsonl] [--document file|paragraph|line] [--key text] [--workers N] [--no-eod]\n"
@@ -29,6 +30,7 @@ constexpr std::string_view kUsage =
     "  inspect PREFIX...    verify PREFIX... [--vocab-size N]    stats PREFIX... --seq-len L [--samples N]\n"
     "  index --out DIR --seq-len L [--seed S] [--split 969,30,1] [--samples TRAIN,VALID,TEST] PREFIX | WEIGHT PREFIX "
     "...\n"
+    "  merge --out PREFIX PREFIX...    split --out PREFIX (--split 969,30,1 | --documents N) PREFIX\n"
     "  parity DIR           each also with --json";
 
 // An object as lines "name  value".
@@ -56,17 +58,17 @@ int64_t choice(const Flags& flags, std::string_view name, std::initializer_list<
   throw InvalidArgument(fmt::format("[--{}] got \"{}\", expected one of {}", name, got, all));
 }
 
-tokenizer_bpe::Tokenizer open_tokenizer(const Flags& flags) {
+support::bpe::Tokenizer open_tokenizer(const Flags& flags) {
   if (!flags.has("bytes")) {
-    tokenizer_bpe::Source source;
+    support::bpe::Source source;
     source.ranks = flags.str("ranks", "");
     source.vocab = flags.str("vocab", "");
     source.merges = flags.str("merges", "");
     source.pattern = flags.str("pattern", "");
-    return tokenizer_bpe::open_tokenizer(source);
+    return support::bpe::open_tokenizer(source);
   }
   // Without merges every byte is its own id, as in gestalt.byte with its eos.
-  tokenizer_bpe::Loaded loaded;
+  support::bpe::Loaded loaded;
   for (int b = 0; b < 256; ++b) {
     const char c = static_cast<char>(b);
     loaded.vocabulary.add({&c, 1}, b);
@@ -109,6 +111,11 @@ class DataTask : public Task {
       });
     }
     if (verb == "index") return index_verb(session, rest);
+    if (verb == "merge") {
+      const Flags f(rest, {"out"}, {"json"});
+      return print(session, f, merge_corpora(f.words(), f.str("out")));
+    }
+    if (verb == "split") return split_verb(session, rest);
     if (verb == "parity") return parity_verb(session, rest);
     throw InvalidArgument(fmt::format("[data] got \"{}\"; usage: {}", verb, kUsage));
   }
@@ -131,6 +138,11 @@ class DataTask : public Task {
     if (flags.has("json")) session.print(write_json(Json::object({{"corpora", all}})) + "\n");
   }
 
+  static void print_all(Session& session, const Flags& flags, const Json& corpora) {
+    if (flags.has("json")) return session.print(write_json(Json::object({{"corpora", corpora}})) + "\n");
+    for (const Json& object : corpora.items()) session.print(lines_of(object));
+  }
+
   void tokenize_verb(Session& session, std::span<const gestalt_str> rest) {
     const Flags f(rest,
                   {"input", "output", "ranks", "vocab", "merges", "pattern", "format", "document", "key", "workers",
@@ -146,8 +158,8 @@ class DataTask : public Task {
     options.num_workers = f.i64("workers", std::max(1u, std::thread::hardware_concurrency()));
     options.append_eod = !f.has("no-eod");
     options.fail_on_bad = choice(f, "bad", {"skip", "fail"}) == 1;
-    options.specials = static_cast<tokenizer_bpe::Specials>(choice(f, "specials", {"text", "allow", "refuse"}));
-    const tokenizer_bpe::Tokenizer tokenizer = open_tokenizer(f);
+    options.specials = static_cast<support::bpe::Specials>(choice(f, "specials", {"text", "allow", "refuse"}));
+    const support::bpe::Tokenizer tokenizer = open_tokenizer(f);
 
     const auto begin = std::chrono::steady_clock::now();
     const auto seconds = [&] {
@@ -170,7 +182,7 @@ class DataTask : public Task {
     for (const std::string& line : counts.first_bad) bad.push(line);
     if (counts.bad) out.set("first_bad_lines", bad);
     out.set("vocabulary", tokenizer.vocab_size());
-    out.set("type", data_indexed::name_of(data_indexed::type_for_vocabulary(tokenizer.vocab_size())));
+    out.set("type", support::indexed::name_of(support::indexed::type_for_vocabulary(tokenizer.vocab_size())));
     out.set("tokenizer", support::hex(tokenizer.fingerprint()));
     out.set("seconds", seconds());
     print(session, f, out);
@@ -178,7 +190,7 @@ class DataTask : public Task {
 
   static void index_verb(Session& session, std::span<const gestalt_str> rest) {
     const Flags f(rest, {"out", "seq-len", "seed", "split", "samples"}, {"json"});
-    data_indexed::CorpusConfig config;
+    support::indexed::CorpusConfig config;
     config.paths = f.words();
     f.str("seq-len");
     config.seq_len = f.i64("seq-len", 0);
@@ -187,7 +199,7 @@ class DataTask : public Task {
     std::stringstream samples(f.str("samples", ""));
     size_t s = 0;
     for (std::string item; std::getline(samples, item, ','); ++s) {
-      if (s == data_indexed::kNumSplits)
+      if (s == support::indexed::kNumSplits)
         throw InvalidArgument(fmt::format("[--samples] got \"{}\", expected up to three numbers", f.str("samples")));
       const std::string flag = "--n=" + item;
       const gestalt_str one = str_of(flag);
@@ -196,10 +208,19 @@ class DataTask : public Task {
     print(session, f, export_indices(config, f.str("out")));
   }
 
+  static void split_verb(Session& session, std::span<const gestalt_str> rest) {
+    const Flags f(rest, {"out", "split", "documents"}, {"json"});
+    if (f.words().size() != 1 || f.has("split") == f.has("documents"))
+      throw InvalidArgument("[data split] expected one PREFIX, and either --split or --documents");
+    print_all(session, f,
+              f.has("split") ? split_corpus(f.words()[0], f.str("out"), f.str("split"))
+                             : cut_corpus(f.words()[0], f.str("out"), f.i64("documents", 0)));
+  }
+
   static void parity_verb(Session& session, std::span<const gestalt_str> rest) {
     const Flags f(rest, {}, {"json"});
     if (f.words().size() != 1) throw InvalidArgument("[parity] expected one folder that holds cases.json");
-    ParityReport report = compare_cases(f.words()[0]);
+    support::indexed::ParityReport report = support::indexed::compare_cases(f.words()[0]);
     session.print(f.has("json") ? write_json(report.json) + "\n" : report.text);
     if (report.num_different)
       throw Error(GESTALT_VALIDATION,

@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "gestalt/error.hpp"
-#include "plugins/data_indexed/index_writer.h"
 #include "plugins/task_data/documents.h"
+#include "support/indexed/index_writer.h"
 
 namespace gestalt::task_data {
 namespace {
@@ -24,7 +24,7 @@ struct Result {
 
 class Workers {
  public:
-  Workers(const tokenizer_bpe::Tokenizer& tokenizer, const TokenizeOptions& options)
+  Workers(const support::bpe::Tokenizer& tokenizer, const TokenizeOptions& options)
       : tokenizer_(tokenizer), options_(options) {
     for (int64_t w = 0; w < options.num_workers; ++w) scratch_.push_back(tokenizer.make_scratch());
   }
@@ -50,7 +50,7 @@ class Workers {
   }
 
  private:
-  void one(RawDocument* document, tokenizer_bpe::Tokenizer::Scratch* scratch, Result* result) const {
+  void one(RawDocument* document, support::bpe::Tokenizer::Scratch* scratch, Result* result) const {
     try {
       const std::string text = text_of(std::move(*document), options_.key);
       result->text_bytes = text.size();
@@ -63,14 +63,14 @@ class Workers {
     }
   }
 
-  const tokenizer_bpe::Tokenizer& tokenizer_;
+  const support::bpe::Tokenizer& tokenizer_;
   const TokenizeOptions& options_;
-  std::vector<tokenizer_bpe::Tokenizer::Scratch> scratch_;
+  std::vector<support::bpe::Tokenizer::Scratch> scratch_;
 };
 
 }  // namespace
 
-TokenizeCounts tokenize(const tokenizer_bpe::Tokenizer& tokenizer, const TokenizeOptions& options,
+TokenizeCounts tokenize(const support::bpe::Tokenizer& tokenizer, const TokenizeOptions& options,
                         const std::function<void(const TokenizeProgress&)>& progress) {
   if (options.num_workers < 1 || options.num_workers > 1024)
     throw InvalidArgument(fmt::format("[--workers] got {}, expected 1 to 1024", options.num_workers));
@@ -78,8 +78,8 @@ TokenizeCounts tokenize(const tokenizer_bpe::Tokenizer& tokenizer, const Tokeniz
   if (options.append_eod && eod < 0)
     throw InvalidArgument("[tokenize] the tokenizer has no eos to end documents with; give it one or pass --no-eod");
   DocumentReader reader(options);
-  data_indexed::IndexWriter writer(options.output, data_indexed::type_for_vocabulary(tokenizer.vocab_size()),
-                                   tokenizer.vocab_size());
+  support::indexed::IndexWriter writer(options.output, support::indexed::type_for_vocabulary(tokenizer.vocab_size()),
+                                       tokenizer.vocab_size());
   Workers workers(tokenizer, options);
   TokenizeCounts counts;
   std::vector<RawDocument> batch;

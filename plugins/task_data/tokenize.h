@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "plugins/tokenizer_bpe/tokenizer.h"
+#include "support/bpe/tokenizer.h"
 
 namespace gestalt::task_data {
 
@@ -23,7 +23,7 @@ struct TokenizeOptions {
   int64_t num_workers = 1;
   bool append_eod = true;    // the tokenizer's eos ends every document
   bool fail_on_bad = false;  // a bad line ends the work; else it is counted
-  tokenizer_bpe::Specials specials = tokenizer_bpe::Specials::kAsText;
+  support::bpe::Specials specials = support::bpe::Specials::kAsText;
 };
 
 struct TokenizeCounts {
@@ -38,7 +38,7 @@ struct TokenizeProgress {
   const TokenizeCounts* counts;
 };
 
-TokenizeCounts tokenize(const tokenizer_bpe::Tokenizer& tokenizer, const TokenizeOptions& options,
+TokenizeCounts tokenize(const support::bpe::Tokenizer& tokenizer, const TokenizeOptions& options,
                         const std::function<void(const TokenizeProgress&)>& progress);
 
 }  // namespace gestalt::task_data

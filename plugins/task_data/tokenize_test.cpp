@@ -4,8 +4,8 @@
 #include <random>
 
 #include "gestalt/error.hpp"
-#include "plugins/data_indexed/index_file.h"
 #include "support/file.h"
+#include "support/indexed/index_file.h"
 #include "support/json.h"
 #include "support/test_folder.h"
 #include "tests/catch_compat.hpp"
@@ -13,8 +13,8 @@
 namespace gestalt::task_data {
 namespace {
 
-tokenizer_bpe::Tokenizer bytes_tokenizer() {
-  tokenizer_bpe::Loaded loaded;
+support::bpe::Tokenizer bytes_tokenizer() {
+  support::bpe::Loaded loaded;
   for (int b = 0; b < 256; ++b) {
     const char c = static_cast<char>(b);
     loaded.vocabulary.add({&c, 1}, b);
@@ -27,7 +27,7 @@ tokenizer_bpe::Tokenizer bytes_tokenizer() {
 std::string bytes_of(const std::string& path) { return support::ReadFile(path).read_all(); }
 
 std::string document(const std::string& prefix, int64_t i) {
-  const data_indexed::IndexFile file(prefix);
+  const support::indexed::IndexFile file(prefix);
   std::vector<int32_t> ids(static_cast<size_t>(file.length(i)));
   file.read(i, 0, file.length(i), ids.data());
   std::string text;
@@ -158,14 +158,14 @@ TEST_CASE("Mutated JSONL is taken or counted as bad, never worse") {
 
 TEST_CASE("A tokenizer without eos needs to be told so") {
   const support::TestFolder folder;
-  tokenizer_bpe::Loaded loaded;
+  support::bpe::Loaded loaded;
   for (int b = 0; b < 256; ++b) {
     const char c = static_cast<char>(b);
     loaded.vocabulary.add({&c, 1}, b);
   }
   loaded.vocabulary.merges_by_rank();
   loaded.pattern = "gpt2";
-  const tokenizer_bpe::Tokenizer tokenizer(std::move(loaded), "");
+  const support::bpe::Tokenizer tokenizer(std::move(loaded), "");
   TokenizeOptions options;
   options.inputs = {folder.write("a.txt", "a")};
   options.output = folder.file("out");

@@ -9,16 +9,16 @@
 #include <map>
 
 #include "gestalt/error.hpp"
-#include "plugins/task_data/input.h"
-#include "plugins/tokenizer_bpe/tokenizer.h"
+#include "support/bpe/tokenizer.h"
 #include "support/json.h"
 #include "support/sha256.h"
+#include "support/text_input/input.h"
 
 namespace gestalt::task_tokenizer {
 namespace {
 
 namespace fs = std::filesystem;
-using tokenizer_bpe::Tokenizer;
+using support::bpe::Tokenizer;
 
 // Finds files by name under a folder, and unpacks those that loaders are to read.
 class Files {
@@ -54,7 +54,7 @@ class Files {
         throw Error(GESTALT_IO_ERROR, fmt::format("[tokenizer] {} cannot be made", scratch_));
     }
     const std::string unpacked = scratch_ + "/" + name;
-    std::ofstream(unpacked, std::ios::binary) << task_data::read_input(path);
+    std::ofstream(unpacked, std::ios::binary) << support::text_input::read_input(path);
     return unpacked;
   }
   const std::string& folder() const { return folder_; }
@@ -69,12 +69,12 @@ std::vector<Tokenizer> open_all(Files* files, const std::string& name) {
   std::vector<Tokenizer> out;
   const std::string ranks = files->plain((name == "gpt2" ? "r50k_base" : name) + ".tiktoken");
   if (!ranks.empty()) {
-    tokenizer_bpe::Loaded loaded = tokenizer_bpe::load_tiktoken(ranks);
+    support::bpe::Loaded loaded = support::bpe::load_tiktoken(ranks);
     const std::string pattern = loaded.pattern.empty() ? name : loaded.pattern;
     out.emplace_back(std::move(loaded), pattern);
   }
   const std::string vocab = files->plain(name + "_encoder.json"), merges = files->plain(name + "_vocab.bpe");
-  if (!vocab.empty() && !merges.empty()) out.emplace_back(tokenizer_bpe::load_gpt2(vocab, merges), "");
+  if (!vocab.empty() && !merges.empty()) out.emplace_back(support::bpe::load_gpt2(vocab, merges), "");
   return out;
 }
 
@@ -88,11 +88,11 @@ std::string check_line(const Tokenizer& tokenizer, const support::Json& line, co
     const std::string path = files.find(line.str("file"));
     if (path.empty())
       throw Error(GESTALT_NOT_FOUND, fmt::format("[--files] {} has no file {}", files.folder(), line.str("file")));
-    text = task_data::read_input(path);
+    text = support::text_input::read_input(path);
   } else {
     text = line.str("text");
   }
-  tokenizer.encode(text, tokenizer_bpe::Specials::kAsText, &scratch, &ids);
+  tokenizer.encode(text, support::bpe::Specials::kAsText, &scratch, &ids);
   std::string back;
   tokenizer.decode(ids, &back);
   if (back != text) return "decoding does not give the text back";
@@ -115,8 +115,8 @@ GoldenCounts check_golden(const std::string& golden, const std::string& folder) 
   GoldenCounts counts;
   Files files(folder);
   std::map<std::string, std::vector<Tokenizer>> opened;
-  task_data::InputStream input(golden);
-  task_data::LineReader lines(&input);
+  support::text_input::InputStream input(golden);
+  support::text_input::LineReader lines(&input);
   for (std::string text; lines.next(&text);) {
     const std::string origin = fmt::format("{}:{}", golden, lines.number());
     const support::Json line = support::parse_json(text, origin);

@@ -7,13 +7,13 @@
 
 #include "gestalt/plugin.hpp"
 #include "gestalt/task.hpp"
-#include "plugins/task_data/input.h"
 #include "plugins/task_tokenizer/golden.h"
 #include "plugins/task_tokenizer/training.h"
-#include "plugins/tokenizer_bpe/open.h"
+#include "support/bpe/open.h"
 #include "support/flags.h"
 #include "support/json.h"
 #include "support/sha256.h"
+#include "support/text_input/input.h"
 
 namespace gestalt::task_tokenizer {
 namespace {
@@ -31,13 +31,13 @@ constexpr std::string_view kUsage =
     "  speed  (--ranks FILE | --vocab FILE --merges FILE) [--pattern NAME] [--rounds N] --file FILE\n"
     "  verify --golden FILE.jsonl --files DIR           each also with --json";
 
-tokenizer_bpe::Tokenizer open_tokenizer(const Flags& flags) {
-  tokenizer_bpe::Source source;
+support::bpe::Tokenizer open_tokenizer(const Flags& flags) {
+  support::bpe::Source source;
   source.ranks = flags.str("ranks", "");
   source.vocab = flags.str("vocab", "");
   source.merges = flags.str("merges", "");
   source.pattern = flags.str("pattern", "");
-  return tokenizer_bpe::open_tokenizer(source);
+  return support::bpe::open_tokenizer(source);
 }
 
 std::string lines_of(const Json& object) {
@@ -97,14 +97,14 @@ class TokenizerTask : public Task {
     const std::string mode = f.str("specials", "text");
     if (mode != "text" && mode != "allow" && mode != "refuse")
       throw InvalidArgument(fmt::format("[--specials] got \"{}\", expected text, allow or refuse", mode));
-    const tokenizer_bpe::Tokenizer tokenizer = open_tokenizer(f);
-    const std::string text = f.has("file") ? task_data::read_input(f.str("file")) : f.words()[0];
+    const support::bpe::Tokenizer tokenizer = open_tokenizer(f);
+    const std::string text = f.has("file") ? support::text_input::read_input(f.str("file")) : f.words()[0];
     auto scratch = tokenizer.make_scratch();
     std::vector<int32_t> ids;
     tokenizer.encode(text,
-                     mode == "allow"    ? tokenizer_bpe::Specials::kAllow
-                     : mode == "refuse" ? tokenizer_bpe::Specials::kRefuse
-                                        : tokenizer_bpe::Specials::kAsText,
+                     mode == "allow"    ? support::bpe::Specials::kAllow
+                     : mode == "refuse" ? support::bpe::Specials::kRefuse
+                                        : support::bpe::Specials::kAsText,
                      &scratch, &ids);
     if (!f.has("json")) return session.print(fmt::format("{}\n", fmt::join(ids, " ")));
     Json list = Json::array();
@@ -131,7 +131,7 @@ class TokenizerTask : public Task {
 
   static void info(Session& session, std::span<const gestalt_str> rest) {
     const Flags f(rest, {"ranks", "vocab", "merges", "pattern"}, {"json"});
-    const tokenizer_bpe::Tokenizer tokenizer = open_tokenizer(f);
+    const support::bpe::Tokenizer tokenizer = open_tokenizer(f);
     Json out = Json::object();
     out.set("vocabulary", tokenizer.vocab_size());
     out.set("tokens", tokenizer.vocabulary().num_tokens());
@@ -149,15 +149,15 @@ class TokenizerTask : public Task {
     const Flags f(rest, {"ranks", "vocab", "merges", "pattern", "file", "rounds"}, {"json"});
     const int64_t rounds = f.i64("rounds", 5);
     if (rounds < 1) throw InvalidArgument(fmt::format("[--rounds] got {}, expected 1 or more", rounds));
-    const tokenizer_bpe::Tokenizer tokenizer = open_tokenizer(f);
-    const std::string text = task_data::read_input(f.str("file"));
+    const support::bpe::Tokenizer tokenizer = open_tokenizer(f);
+    const std::string text = support::text_input::read_input(f.str("file"));
     auto scratch = tokenizer.make_scratch();
     std::vector<int32_t> ids;
     double best = 0;
     for (int64_t r = 0; r < rounds; ++r) {
       ids.clear();
       const auto begin = std::chrono::steady_clock::now();
-      tokenizer.encode(text, tokenizer_bpe::Specials::kAsText, &scratch, &ids);
+      tokenizer.encode(text, support::bpe::Specials::kAsText, &scratch, &ids);
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       best = std::max(best, static_cast<double>(text.size()) / 1e6 / std::max(seconds, 1e-9));
     }

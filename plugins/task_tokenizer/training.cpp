@@ -5,23 +5,23 @@
 #include <chrono>
 
 #include "gestalt/error.hpp"
-#include "plugins/task_data/input.h"
-#include "plugins/tokenizer_bpe/tokenizer.h"
-#include "plugins/tokenizer_bpe/train.h"
+#include "support/bpe/tokenizer.h"
+#include "support/bpe/train.h"
 #include "support/sha256.h"
+#include "support/text_input/input.h"
 
 namespace gestalt::task_tokenizer {
 
 support::Json train_tokenizer(const TrainOptions& options) {
   if (options.inputs.empty()) throw InvalidArgument("[--input] is needed");
   const auto begin = std::chrono::steady_clock::now();
-  const tokenizer_bpe::Pattern pattern(options.pattern);
-  tokenizer_bpe::Trainer trainer(pattern);
+  const support::bpe::Pattern pattern(options.pattern);
+  support::bpe::Trainer trainer(pattern);
   int64_t bytes = 0;
   for (const std::string& path : options.inputs) {
     // Lines in blocks: a cut after a line end is a cut between pieces of the published patterns, but for white space at
     // a line's start.
-    task_data::InputStream input(path);
+    support::text_input::InputStream input(path);
     std::string text;
     constexpr size_t kBlock = size_t{64} << 20;
     for (bool more = true; more;) {
@@ -47,13 +47,13 @@ support::Json train_tokenizer(const TrainOptions& options) {
   if (num_tokens < 256)
     throw InvalidArgument(fmt::format("[--vocab-size] got {}, expected at least {}: 256 bytes and {} special tokens",
                                       options.vocab_size, 256 + num_specials, num_specials));
-  tokenizer_bpe::Vocabulary vocabulary = trainer.train(num_tokens);
-  std::vector<tokenizer_bpe::Special> specials;
+  support::bpe::Vocabulary vocabulary = trainer.train(num_tokens);
+  std::vector<support::bpe::Special> specials;
   for (const std::string& text : options.specials)
     specials.push_back({text, static_cast<int32_t>(num_tokens) + static_cast<int32_t>(specials.size())});
   const std::string eos = options.specials.empty() ? "" : options.specials[0];
-  tokenizer_bpe::save_trained(options.output, vocabulary, pattern.regex(), specials, eos);
-  const tokenizer_bpe::Tokenizer back(tokenizer_bpe::load_tiktoken(options.output), "");
+  support::bpe::save_trained(options.output, vocabulary, pattern.regex(), specials, eos);
+  const support::bpe::Tokenizer back(support::bpe::load_tiktoken(options.output), "");
 
   support::Json out = support::Json::object();
   out.set("output", options.output);

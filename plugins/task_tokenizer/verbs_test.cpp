@@ -1,7 +1,7 @@
 #include "gestalt/error.hpp"
 #include "plugins/task_tokenizer/golden.h"
 #include "plugins/task_tokenizer/training.h"
-#include "plugins/tokenizer_bpe/tokenizer.h"
+#include "support/bpe/tokenizer.h"
 #include "support/file.h"
 #include "support/sha256.h"
 #include "support/test_folder.h"
@@ -41,10 +41,10 @@ TEST_CASE("Golden lines are reproduced, differ, or belong to others") {
   const support::TestFolder folder;
   const TrainOptions o = options(folder);
   train_tokenizer(o);
-  const tokenizer_bpe::Tokenizer tokenizer(tokenizer_bpe::load_tiktoken(o.output), "");
+  const support::bpe::Tokenizer tokenizer(support::bpe::load_tiktoken(o.output), "");
   auto scratch = tokenizer.make_scratch();
   std::vector<int32_t> ids;
-  tokenizer.encode("the word", tokenizer_bpe::Specials::kAsText, &scratch, &ids);
+  tokenizer.encode("the word", support::bpe::Specials::kAsText, &scratch, &ids);
   std::string list;
   for (const int32_t id : ids) list += (list.empty() ? "" : ", ") + std::to_string(id);
   const std::string good = "{\"tokenizer\": \"small\", \"text\": \"the word\", \"ids\": [" + list + "]}\n";

@@ -1,9 +1,12 @@
 // The component "gestalt.bpe".
 #include "gestalt/plugin.hpp"
-#include "plugins/tokenizer_bpe/open.h"
+#include "support/bpe/open.h"
 
 namespace gestalt::tokenizer_bpe {
 namespace {
+
+using support::bpe::Source;
+using support::bpe::Specials;
 
 Source source_of(const Attrs& config) {
   const auto str = [&](std::string_view key) { return std::string(config.str(key)); };
@@ -49,7 +52,7 @@ class BpeTokenizer : public gestalt::Tokenizer {
        .default_value = "\"\"",
        .doc = "special token for unknown text; empty: none (every byte has a token)"}};
 
-  BpeTokenizer(Host, Attrs config) : engine_(open_tokenizer(source_of(config))) {}
+  BpeTokenizer(Host, Attrs config) : engine_(support::bpe::open_tokenizer(source_of(config))) {}
 
   void encode(std::string_view text, uint64_t flags, std::vector<int32_t>& ids) const override {
     auto scratch = engine_.make_scratch();
@@ -70,7 +73,7 @@ class BpeTokenizer : public gestalt::Tokenizer {
   std::array<uint8_t, 32> fingerprint() const override { return engine_.fingerprint(); }
 
  private:
-  tokenizer_bpe::Tokenizer engine_;
+  support::bpe::Tokenizer engine_;
 };
 
 GESTALT_COMPONENT(BpeTokenizer)

@@ -5,7 +5,7 @@ include(ExternalProject)
 set(sdk_prefix ${CMAKE_BINARY_DIR}/sdk-prefix)
 add_custom_target(gestalt_sdk_installed
   COMMAND ${CMAKE_COMMAND} --install ${CMAKE_BINARY_DIR} --prefix ${sdk_prefix} --component sdk)
-foreach(target gestalt_support gestalt_launcher)
+foreach(target ${support_libraries} gestalt_launcher)
   if(TARGET ${target})
     add_dependencies(gestalt_sdk_installed ${target})
   endif()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes plugins/tokenizer_bpe/unicode_runs.cpp: the character classes that the tokenizer patterns ask for.
+"""Writes sdk/support/bpe/unicode_runs.cpp: the character classes that the tokenizer patterns ask for.
 
 Needs: pip install unicodedata2==16.0.0. Unicode 16.0 is what tiktoken 0.14's regex engine knows.
 """
@@ -39,8 +39,8 @@ lines.append(line)
 
 with open(sys.argv[1], "w") as out:
     out.write(f"// Made by tests/peers/make_unicode_classes.py from Unicode {ud.unidata_version}. Data only; do not edit.\n")
-    out.write('#include "plugins/tokenizer_bpe/unicode.h"\n\nnamespace gestalt::tokenizer_bpe {\n\n')
+    out.write('#include "support/bpe/unicode.h"\n\nnamespace gestalt::support::bpe {\n\n')
     out.write("// Each entry: first code point << 3 | CharClass; a run lasts until the next entry's first code point.\n")
     out.write("// clang-format off\nconst uint32_t kUnicodeRuns[] = {\n" + "\n".join(lines) + "\n};\n// clang-format on\n")
-    out.write("const size_t kNumUnicodeRuns = sizeof(kUnicodeRuns) / sizeof(kUnicodeRuns[0]);\n\n}  // namespace gestalt::tokenizer_bpe\n")
+    out.write("const size_t kNumUnicodeRuns = sizeof(kUnicodeRuns) / sizeof(kUnicodeRuns[0]);\n\n}  // namespace gestalt::support::bpe\n")
 print(len(runs), "runs")

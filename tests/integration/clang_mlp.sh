@@ -23,11 +23,6 @@ if readelf -d "$library" | grep -Eq 'NEEDED.*(libstdc\+\+|libgcc_s)'; then
   echo "$library has no static runtime"
   exit 1
 fi
-# Where the test `training` looks for it.
-mkdir -p "$build/contrib"
-rm -rf "$build/contrib/clang_mlp"
-cp -r "$plugins/clang_mlp" "$build/contrib/clang_mlp"
-
 for ((i = 0; i < 3000; ++i)); do echo "line $i: $((i * i % 977)) leaves and $((i * 7919 % 1009)) stones"; done >"$work/text.txt"
 ids=$(sed -n '/^use = \[/,/^\]/p' "$repo/configs/quickstart.toml" | tail -n +2 | tr -d '\n' | sed 's/ *\]$//')
 export GESTALT_PLUGIN_PATH=$plugins
@@ -60,3 +55,8 @@ for run in 1 2; do
 done
 grep '"loss"' "$work/own.txt" | sed -n '1p;$p'
 echo "20 updates with acme.mlp by clang: cpu and sim, twice each, have the bits of gestalt.mlp"
+
+# The same through the core's classes, with dropout and two streams, to the last bit of the optimizer's state.
+if [ -x "$build/tests/test_training" ]; then
+  GESTALT_TEST_CLANG_MLP=$plugins "$build/tests/test_training" "an MLP of another compiler*"
+fi

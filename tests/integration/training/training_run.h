@@ -23,7 +23,8 @@ using Bytes = std::map<std::string, std::vector<char>>;  // by tensor name
 // Whether the plugins of this build that a small training needs are there (and `also`); says on the test's output what
 // is missing.
 bool plugins_built(const std::vector<std::string>& also = {});
-// The folder of acme.mlp as tests/integration/clang_mlp.sh leaves it; empty, and said, when it was not built.
+// The folder of plugins with acme.mlp, as tests/integration/clang_mlp.sh names it in GESTALT_TEST_CLANG_MLP; empty, and
+// said, when nobody does.
 std::string clang_mlp_folder();
 
 // "plugins.use=[...]" with the plugins of the base run file and one more.

@@ -1,49 +1,8 @@
 #include "core/ops/op.h"
-#include "core/tensor/dtype.h"
 
 namespace gestalt::core {
 
 namespace {
-
-// Rotations come from the positions or from a table of cosines and sines, one row a token.
-void infer_rotary(InferContext& c) {
-  c.expect_float(0);
-  c.expect_ndim(0, 3);
-  if (c.has(1) == c.has(2)) c.error("expected either positions or a table");
-  const size_t by = c.has(1) ? 1 : 2;
-  c.expect_ndim(by, by == 1 ? 1 : 2);
-  c.expect_dim(by, 0, c.in(0).dim(0));
-  int64_t dims = c.attrs().i64("dims");
-  if (by == 1) {
-    c.expect_integer(1);
-  } else {
-    c.expect_dtype(2, accumulation_dtype(c.in(0).dtype));
-    if (dims != 0) c.expect_dim(2, 1, dims);
-    dims = c.in(2).dim(1);
-  }
-  const int64_t d = c.in(0).dim(2), rotated = dims == 0 ? d : dims;
-  if (rotated < 2 || rotated > d || rotated % 2 != 0)
-    c.error(fmt::format("dims is {}, expected 0 or an even number up to the head size {}", dims, d));
-  c.out(c.in(0));
-}
-
-// A rotation's transpose is the rotation back.
-void vjp_rotary(ComposeContext& c) {
-  Attrs a = c.attrs();
-  a.set("inverse", !a.boolean("inverse"));
-  c.result[0] = c.op("core.rotary", {c.grad(0), c.in(1), c.in(2)}, a);
-}
-
-void infer_rotary_table(InferContext& c) {
-  c.expect_integer(0);
-  c.expect_ndim(0, 1);
-  const int64_t dims = c.attrs().i64("dims");
-  if (dims < 2 || dims % 2 != 0) c.error(fmt::format("dims is {}, expected an even number from 2 on", dims));
-  const uint32_t dtype = parse_dtype(c.attrs().str("dtype"));
-  if (dtype != GESTALT_F32 && dtype != GESTALT_F64)
-    c.error(fmt::format("dtype is {}, expected f32 or f64", c.attrs().str("dtype")));
-  c.out(TensorType(dtype, {c.in(0).dim(0), dims}));
-}
 
 // What attention and its backward share; sinks and bias are inputs `extra` and `extra` + 1.
 void check_attention(InferContext& c, size_t extra) {
@@ -111,15 +70,7 @@ void infer_attention_bwd(InferContext& c) {
 void add_attention_ops(OpRegistry& r) {
   add_core_ops(
       r,
-      {{"core.rotary(x, positions?, table?, *, theta: f64 = 1e4, dims: i64 = 0, interleaved: bool = false, inverse: "
-        "bool = false) -> (y!inplace(x))",
-        "position", infer_rotary, vjp_rotary},
-       {"core.rotary_table(positions, *, kind: str = \"default\", dims: i64, theta: f64 = 1e4, factor: f64 = 1, "
-        "original_max: i64 = 0, low_freq_factor: f64 = 1, high_freq_factor: f64 = 4, beta_fast: f64 = 32, beta_slow: "
-        "f64 = 1, truncate: bool = true, mscale: f64 = 0, mscale_all_dim: f64 = 0, attention_factor: f64 = 0, "
-        "short_factor: f64[] = [], long_factor: f64[] = [], dtype: str = \"f32\") -> (table!nograd)",
-        "position", infer_rotary_table},
-       {"core.attention(q, k, v, seq_starts, sinks?, bias?, *, causal: bool = true, scale: f64 = 0, window: i64 = 0, "
+      {{"core.attention(q, k, v, seq_starts, sinks?, bias?, *, causal: bool = true, scale: f64 = 0, window: i64 = 0, "
         "softcap: f64 = 0) -> (o, lse!saved!nograd)",
         "attention", infer_attention, vjp_attention},
        {"core.attention_bwd(q, k, v, seq_starts, o, lse, do, sinks?, bias?, *, causal: bool = true, scale: f64 = 0, "

@@ -34,6 +34,8 @@ void check_cross_entropy(InferContext& c) {
   c.expect_dtype(2, GESTALT_F32);
   c.expect_ndim(2, 1);
   c.expect_dim(2, 0, c.in(0).dim(0));
+  if (const double s = c.attrs().f64("label_smoothing"); !(s >= 0 && s < 1))
+    c.error(fmt::format("label_smoothing is {}, expected 0 <= label_smoothing < 1", s));
 }
 
 void infer_cross_entropy(InferContext& c) {
@@ -45,7 +47,7 @@ void infer_cross_entropy(InferContext& c) {
 
 void vjp_cross_entropy(ComposeContext& c) {
   if (c.needs(0))
-    c.result[0] = c.op("core.cross_entropy_bwd", {c.in(0), c.in(1), c.in(2), c.out(1), c.grad(0)});
+    c.result[0] = c.op("core.cross_entropy_bwd", {c.in(0), c.in(1), c.in(2), c.out(1), c.grad(0)}, c.attrs());
 }
 
 }  // namespace
@@ -54,10 +56,11 @@ void add_embedding_ops(OpRegistry& r) {
   add_core_ops(
       r, {{"core.embedding(ids, w) -> (y)", "embedding", infer_embedding, vjp_embedding},
           {"core.embedding_bwd(ids, dy, *, vocab: i64) -> (dw!acc(f32))", "embedding", infer_embedding_bwd},
-          {"core.cross_entropy(logits, labels, weights) -> (loss_sum, lse!saved!nograd)", "loss", infer_cross_entropy,
-           vjp_cross_entropy},
-          {"core.cross_entropy_bwd(logits, labels, weights, lse, dloss) -> (dlogits!inplace(logits))", "loss",
-           [](InferContext& c) {
+          {"core.cross_entropy(logits, labels, weights, *, label_smoothing: f64 = 0) -> (loss_sum, lse!saved!nograd)",
+           "loss", infer_cross_entropy, vjp_cross_entropy},
+          {"core.cross_entropy_bwd(logits, labels, weights, lse, dloss, *, label_smoothing: f64 = 0) -> "
+           "(dlogits!inplace(logits))",
+           "loss", [](InferContext& c) {
              check_cross_entropy(c);
              const uint32_t dtype = accumulation_dtype(c.in(0).dtype);
              c.expect_dtype(3, dtype);

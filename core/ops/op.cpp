@@ -61,6 +61,9 @@ OpRegistry::OpRegistry() {
   add_embedding_ops(*this);
   add_attention_ops(*this);
   add_random_ops(*this);
+  add_index_ops(*this);
+  add_position_ops(*this);
+  add_composite_ops(*this);
   add_update_ops(*this);
 }
 

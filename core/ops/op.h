@@ -166,6 +166,9 @@ void add_matrix_ops(OpRegistry&);
 void add_embedding_ops(OpRegistry&);
 void add_attention_ops(OpRegistry&);
 void add_random_ops(OpRegistry&);
+void add_index_ops(OpRegistry&);
+void add_position_ops(OpRegistry&);
+void add_composite_ops(OpRegistry&);
 void add_update_ops(OpRegistry&);
 
 // Strides of a contiguous tensor; whether strides are those.

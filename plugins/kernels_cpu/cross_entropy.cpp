@@ -6,7 +6,8 @@
 #include "plugins/kernels_cpu/strided.h"
 
 // loss_sum = sum over tokens of weight (lse - logits[label]) with lse = log sum exp(logits). A token of weight 0 adds
-// nothing and its label is not read. The gradient is weight dloss (exp(logits - lse) - onehot(label)).
+// nothing and its label is not read. The gradient is weight dloss (exp(logits - lse) - onehot(label)). Label smoothing
+// s takes (1 - s) of the label and s / vocab of every class in place of the label.
 namespace gestalt::kernels_cpu {
 namespace {
 
@@ -20,6 +21,13 @@ void need_cross_entropy(const Plan& plan) {
   need_dtype(plan, weights, "weights", {kF32, kF64});
   need_ndim(plan, weights, "weights", 1);
   need_dim(plan, weights, "weights", 0, logits.dim(0));
+}
+
+double smoothing_of(const Plan& plan) {
+  const double s = plan.attrs().f64("label_smoothing", 0);
+  if (!(s >= 0 && s < 1))
+    throw InvalidArgument(place(plan) + "label_smoothing: got " + std::to_string(s) + ", expected 0 up to below 1");
+  return s;
 }
 
 void check_labels(std::string_view op, View labels, View weights, int64_t vocab) {
@@ -38,7 +46,8 @@ class CrossEntropy : public CpuKernel {
  public:
   static constexpr std::string_view op = "core.cross_entropy";
 
-  explicit CrossEntropy(Plan plan) : slots_(plan.host()), vocab_max_(plan.in(0).dim(1)) {
+  explicit CrossEntropy(Plan plan)
+      : slots_(plan.host()), vocab_max_(plan.in(0).dim(1)), smoothing_(smoothing_of(plan)) {
     need_cross_entropy(plan);
     const View logits = plan.in(0);
     const int64_t size = logits.is(kF64) ? 8 : 4;
@@ -64,7 +73,11 @@ class CrossEntropy : public CpuKernel {
         const double weight = In<double>(weights).one(t * weights.stride(0));
         losses[t] = 0;
         if (weight == 0) continue;
-        losses[t] = weight * static_cast<double>(sum - x[In<int64_t>(labels).one(t * labels.stride(0))]);
+        const C aim = x[In<int64_t>(labels).one(t * labels.stride(0))];
+        losses[t] = weight * static_cast<double>(sum - aim);
+        if (smoothing_ != 0)
+          losses[t] +=
+              weight * smoothing_ * (static_cast<double>(aim) - loops<C>().sum(x, vocab) / static_cast<double>(vocab));
       }
     });
     double total = 0;
@@ -74,6 +87,7 @@ class CrossEntropy : public CpuKernel {
 
   Slots slots_;
   int64_t vocab_max_;
+  double smoothing_;
   void (CrossEntropy::*run_)(Call) const;
 };
 GESTALT_KERNEL(CrossEntropy);
@@ -82,7 +96,8 @@ class CrossEntropyBwd : public CpuKernel {
  public:
   static constexpr std::string_view op = "core.cross_entropy_bwd";
 
-  explicit CrossEntropyBwd(Plan plan) : slots_(plan.host()), vocab_max_(plan.in(0).dim(1)) {
+  explicit CrossEntropyBwd(Plan plan)
+      : slots_(plan.host()), vocab_max_(plan.in(0).dim(1)), smoothing_(smoothing_of(plan)) {
     need_cross_entropy(plan);
     const View logits = plan.in(0);
     need_like(plan, plan.in(3), "lse", logits);
@@ -115,7 +130,13 @@ class CrossEntropyBwd : public CpuKernel {
           std::fill(to, to + vocab, C(0));
         } else {
           softmax_grad(x, In<C>(lse).one(t * lse.stride(0)), factor, to, vocab);
-          to[In<int64_t>(labels).one(t * labels.stride(0))] -= factor;
+          const int64_t label = In<int64_t>(labels).one(t * labels.stride(0));
+          to[label] -= factor;
+          if (smoothing_ != 0) {
+            const C spread = factor * static_cast<C>(smoothing_ / static_cast<double>(vocab));
+            for (int64_t i = 0; i < vocab; ++i) to[i] -= spread;
+            to[label] += factor * static_cast<C>(smoothing_);
+          }
         }
         Out<C>(dx).finish(to, t * dx.stride(0), dx.stride(1), vocab);
       }
@@ -124,6 +145,7 @@ class CrossEntropyBwd : public CpuKernel {
 
   Slots slots_;
   int64_t vocab_max_;
+  double smoothing_;
   void (CrossEntropyBwd::*run_)(Call) const;
 };
 GESTALT_KERNEL(CrossEntropyBwd);

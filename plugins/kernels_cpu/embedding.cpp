@@ -16,24 +16,38 @@ void check_ids(std::string_view op, View ids, int64_t vocab) {
   }
 }
 
+// Which inputs are the ids and the rows of numbers, in both ops of a pair, and their names.
+struct EmbeddingOp {
+  static constexpr std::string_view name = "core.embedding", backward_name = "core.embedding_bwd";
+  static constexpr std::string_view table = "w", rows = "dy";
+  static constexpr uint64_t ids = 0, numbers = 1;
+};
+struct GatherOp {
+  static constexpr std::string_view name = "core.gather_rows", backward_name = "core.scatter_add_rows";
+  static constexpr std::string_view table = "x", rows = "x";
+  static constexpr uint64_t ids = 1, numbers = 0;
+};
+
 // y[t] = w[ids[t]].
+template <class Op>
 class Embedding : public CpuKernel {
  public:
-  static constexpr std::string_view op = "core.embedding";
+  static constexpr std::string_view op = Op::name;
 
   explicit Embedding(Plan plan) : team_(plan.host()) {
-    need_index(plan, plan.in(0), "ids");
-    need_ndim(plan, plan.in(0), "ids", 1);
-    need_float(plan, plan.in(1), "w");
-    need_ndim(plan, plan.in(1), "w", 2);
-    run_ = for_compute_type(plan.in(1).dtype(), &Embedding::run_as<float>, &Embedding::run_as<double>);
+    const View ids = plan.in(Op::ids), w = plan.in(Op::numbers);
+    need_index(plan, ids, "ids");
+    need_ndim(plan, ids, "ids", 1);
+    need_float(plan, w, Op::table);
+    need_ndim(plan, w, Op::table, 2);
+    run_ = for_compute_type(w.dtype(), &Embedding::run_as<float>, &Embedding::run_as<double>);
   }
   void run(Call call) const { (this->*run_)(call); }
 
  private:
   template <class C>
   void run_as(Call call) const {
-    const View ids = call.in(0), w = call.in(1), y = call.out(0);
+    const View ids = call.in(Op::ids), w = call.in(Op::numbers), y = call.out(0);
     check_ids(op, ids, w.dim(0));
     const int64_t width = w.dim(1);
     team_(ids.dim(0), row_grain(width), [&](int64_t begin, int64_t end) {
@@ -52,24 +66,27 @@ class Embedding : public CpuKernel {
   Parallel team_;
   void (Embedding::*run_)(Call) const;
 };
-GESTALT_KERNEL(Embedding);
+GESTALT_KERNEL(Embedding<EmbeddingOp>);
+GESTALT_KERNEL(Embedding<GatherOp>);
 
 // dw[v] = sum of dy[t] over the tokens with ids[t] = v. Threads share out the columns, and every column adds its tokens
 // in order, so the bits do not depend on the number of threads. A narrow dw is summed in the workspace first.
+template <class Op>
 class EmbeddingBwd : public CpuKernel {
  public:
-  static constexpr std::string_view op = "core.embedding_bwd";
+  static constexpr std::string_view op = Op::backward_name;
   static constexpr uint64_t flags = CpuKernel::accumulating;
 
-  explicit EmbeddingBwd(Plan plan) : team_(plan.host()), vocab_(plan.attrs().i64("vocab")) {
-    const View ids = plan.in(0), dy = plan.in(1), dw = plan.out(0);
+  explicit EmbeddingBwd(Plan plan) : team_(plan.host()) {
+    const View ids = plan.in(Op::ids), dy = plan.in(Op::numbers), dw = plan.out(0);
     need_index(plan, ids, "ids");
     need_ndim(plan, ids, "ids", 1);
-    need_float(plan, dy, "dy");
-    need_ndim(plan, dy, "dy", 2);
-    need_dim(plan, dy, "dy", 0, ids.dim(0));
-    need_like(plan, dw, "dw", dy);
-    need_dim(plan, dw, "dw", 0, vocab_);
+    need_float(plan, dy, Op::rows);
+    need_ndim(plan, dy, Op::rows, 2);
+    need_dim(plan, dy, Op::rows, 0, ids.dim(0));
+    need_like(plan, dw, "y", dy);
+    need_ndim(plan, dw, "y", 2);
+    need_dim(plan, dw, "y", 1, dy.dim(1));
     if (!sums_in_place(dw)) plan.workspace(static_cast<uint64_t>(dw.numel()) * sizeof(float));
     run_ = for_compute_type(dy.dtype(), &EmbeddingBwd::run_as<float>, &EmbeddingBwd::run_as<double>);
   }
@@ -80,8 +97,9 @@ class EmbeddingBwd : public CpuKernel {
 
   template <class C>
   void run_as(Call call) const {
-    const View ids = call.in(0), dy = call.in(1), dw = call.out(0);
-    check_ids(op, ids, vocab_);
+    const View ids = call.in(Op::ids), dy = call.in(Op::numbers), dw = call.out(0);
+    const int64_t vocab = dw.dim(0);
+    check_ids(op, ids, vocab);
     const int64_t tokens = ids.dim(0), width = dy.dim(1);
     const bool in_place = sums_in_place(dw);
     C* sums = in_place ? dw.data<C>() : static_cast<C*>(call.workspace());
@@ -92,7 +110,7 @@ class EmbeddingBwd : public CpuKernel {
       for (int64_t at = begin; at < end; at += kBlock) {
         const int64_t n = std::min(kBlock, end - at);
         if (!keep)
-          for (int64_t v = 0; v < vocab_; ++v)
+          for (int64_t v = 0; v < vocab; ++v)
             for (int64_t i = 0; i < n; ++i) sums[v * row + (at + i) * column] = C(0);
         for (int64_t t = 0; t < tokens; ++t) {
           const int64_t id = In<int64_t>(ids).one(t * ids.stride(0));
@@ -104,7 +122,7 @@ class EmbeddingBwd : public CpuKernel {
             for (int64_t i = 0; i < n; ++i) to[i * column] += from[i];
         }
         if (!in_place)
-          for (int64_t v = 0; v < vocab_; ++v)
+          for (int64_t v = 0; v < vocab; ++v)
             Out<C>(dw, call.accumulate(0))
                 .finish(sums + v * row + at, v * dw.stride(0) + at * dw.stride(1), dw.stride(1), n);
       }
@@ -112,10 +130,10 @@ class EmbeddingBwd : public CpuKernel {
   }
 
   Parallel team_;
-  int64_t vocab_;
   void (EmbeddingBwd::*run_)(Call) const;
 };
-GESTALT_KERNEL(EmbeddingBwd);
+GESTALT_KERNEL(EmbeddingBwd<EmbeddingOp>);
+GESTALT_KERNEL(EmbeddingBwd<GatherOp>);
 
 }  // namespace
 }  // namespace gestalt::kernels_cpu

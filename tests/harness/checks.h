@@ -25,6 +25,8 @@ struct CheckContext {
 void check_kernels(const CheckContext& c);
 // View ops: through programs, contiguous and not, every dtype.
 void check_views(const CheckContext& c);
+// Ops without kernels: through programs, as the ops they are made of.
+void check_decomposed(const CheckContext& c);
 // The gradient rule against central differences of the reference.
 void check_gradient(const CheckContext& c);
 // Recorded programs on `cpu` and on `sim`, with capture and replay: the bits of the direct call.

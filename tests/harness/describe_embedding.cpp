@@ -31,7 +31,11 @@ std::vector<Values> cross_entropy(const Inputs& in) {
   Values loss{Shape{}}, lse({in[0].dim(0)});
   for (int64_t t = 0; t < lse.size(); ++t) {
     lse[t] = logsumexp(in[0], t);
-    if (in[2][t] != 0) loss[0] += in[2][t] * (lse[t] - in[0][t * in[0].dim(1) + static_cast<int64_t>(in[1][t])]);
+    if (in[2][t] == 0) continue;
+    const double s = in.attrs.f64("label_smoothing");
+    const int64_t n = in[0].dim(1);
+    loss[0] += in[2][t] * (lse[t] - (1 - s) * in[0][t * n + static_cast<int64_t>(in[1][t])]);
+    for (int64_t i = 0; i < n; ++i) loss[0] -= in[2][t] * s / static_cast<double>(n) * in[0][t * n + i];
   }
   return {loss, lse};
 }
@@ -42,7 +46,9 @@ std::vector<Values> cross_entropy_bwd(const Inputs& in) {
   for (int64_t i = 0; i < d.size(); ++i) {
     const int64_t t = i / n;
     if (in[2][t] == 0) continue;
-    d[i] = in[2][t] * in[4][0] * (std::exp(in[0][i] - in[3][t]) - (static_cast<int64_t>(in[1][t]) == i % n ? 1 : 0));
+    const double s = in.attrs.f64("label_smoothing");
+    const double aim = s / static_cast<double>(n) + (static_cast<int64_t>(in[1][t]) == i % n ? 1 - s : 0);
+    d[i] = in[2][t] * in[4][0] * (std::exp(in[0][i] - in[3][t]) - aim);
   }
   return {d};
 }
@@ -64,6 +70,12 @@ Case losses_bwd(std::string name, int64_t t, int64_t v, bool large = false) {
   c.derive = [](std::vector<Values>& in) {
     for (int64_t i = 0; i < in[3].size(); ++i) in[3][i] = logsumexp(in[0], i);
   };
+  return c;
+}
+
+Case smoothed(Case c) {
+  c.name += ", smoothed";
+  c.attrs.set("label_smoothing", 0.1);
   return c;
 }
 
@@ -97,7 +109,8 @@ std::vector<Description> describe() {
           {.op = "core.cross_entropy",
            .reference = cross_entropy,
            .cases = {losses("small", 7, 11), losses("i64 labels", 7, 11, GESTALT_I64), losses("one class", 2, 1),
-                     losses("empty", 0, 11), losses("threads", 200, 263, GESTALT_I32, true)},
+                     losses("empty", 0, 11), smoothed(losses("small", 7, 11)),
+                     losses("threads", 200, 263, GESTALT_I32, true)},
            .loosen = 10,
            .any_size = {0},
            .grows = {{losses("", 200, 263), losses("fewer tokens", 9, 263)}},
@@ -106,7 +119,7 @@ std::vector<Description> describe() {
           {.op = "core.cross_entropy_bwd",
            .reference = cross_entropy_bwd,
            .cases = {losses_bwd("small", 7, 11), losses_bwd("one class", 2, 1), losses_bwd("empty", 0, 11),
-                     losses_bwd("threads", 200, 263, true)},
+                     smoothed(losses_bwd("small", 7, 11)), losses_bwd("threads", 200, 263, true)},
            .gradient = false,
            .loosen = 10,
            .any_size = {0},

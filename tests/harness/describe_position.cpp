@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "tests/harness/description.h"
@@ -107,6 +108,60 @@ core::Attrs kind(std::string name, int64_t original, double factor, core::Attrs 
   return more;
 }
 
+// transformers' T5Attention._relative_position_bucket; ahead is key - query.
+int64_t bucket(int64_t ahead, int64_t buckets, const core::Attrs& a) {
+  const auto far = static_cast<double>(a.i64("max_distance"));
+  int64_t first = 0, gap = std::max<int64_t>(-ahead, 0);
+  if (a.boolean("bidirectional")) {
+    buckets /= 2;
+    first = ahead > 0 ? buckets : 0;
+    gap = std::abs(ahead);
+  }
+  const int64_t exact = buckets / 2;
+  if (gap < exact) return first + gap;
+  const float steps = std::log(static_cast<float>(gap) / static_cast<float>(exact)) /
+                      static_cast<float>(std::log(far / static_cast<double>(exact))) *
+                      static_cast<float>(buckets - exact);
+  return first + std::min(buckets - 1, exact + static_cast<int64_t>(steps));
+}
+std::vector<Values> relative_bias(const Inputs& in) {
+  const int64_t reach = in.attrs.i64("reach"), heads = in[0].dim(1);
+  Values y({heads, 2 * reach + 1});
+  for (int64_t h = 0; h < heads; ++h)
+    for (int64_t i = -reach; i <= reach; ++i)
+      y[h * (2 * reach + 1) + reach + i] = in[0][bucket(i, in[0].dim(0), in.attrs) * heads + h];
+  return {y};
+}
+std::vector<Values> relative_bias_bwd(const Inputs& in) {
+  const int64_t heads = in[0].dim(0), n = in[0].dim(1), buckets = in.attrs.i64("buckets");
+  Values d({buckets, heads});
+  for (int64_t h = 0; h < heads; ++h)
+    for (int64_t i = 0; i < n; ++i) d[bucket(i - n / 2, buckets, in.attrs) * heads + h] += in[0][h * n + i];
+  return {d};
+}
+std::vector<Values> alibi(const Inputs& in) {
+  const int64_t reach = in.attrs.i64("reach"), heads = in.attrs.i64("heads");
+  Values y({heads, 2 * reach + 1});
+  int64_t power = 1;
+  while (power * 2 <= heads) power *= 2;
+  for (int64_t h = 0; h < heads; ++h) {
+    const auto base = static_cast<double>(power);
+    const double slope = h < power ? std::pow(2.0, -8.0 * static_cast<double>(h + 1) / base)
+                                   : std::pow(2.0, -4.0 * static_cast<double>(2 * (h - power) + 1) / base);
+    for (int64_t i = -reach; i <= reach; ++i)
+      y[h * (2 * reach + 1) + reach + i] = -slope * static_cast<double>(std::abs(i));
+  }
+  return {y};
+}
+core::Attrs buckets(bool both, int64_t far, core::Attrs more) {
+  more.set("bidirectional", both);
+  more.set("max_distance", far);
+  return more;
+}
+Case slopes(std::string name, int64_t heads, int64_t reach, const char* dtype) {
+  return {std::move(name), {}, {{"heads", heads}, {"reach", reach}, {"dtype", std::string(dtype)}}};
+}
+
 std::vector<Description> describe() {
   return {
       {.op = "core.rotary",
@@ -148,7 +203,27 @@ std::vector<Description> describe() {
        .loosen = 10,
        .any_size = {0},
        .grows = {{table("", {}, 900), table("fewer tokens", {}, 9)}},
-       .speed = table("speed", {}, 4096)}};
+       .speed = table("speed", {}, 4096)},
+      {.op = "core.relative_bias",
+       .reference = relative_bias,
+       .cases = {{"small", {real({8, 3})}, buckets(false, 20, {{"reach", int64_t{30}}})},
+                 {"bidirectional", {real({8, 3})}, buckets(true, 20, {{"reach", int64_t{30}}})},
+                 {"as in t5", {real({32, 2})}, buckets(true, 128, {{"reach", int64_t{200}}})},
+                 {"one distance", {real({8, 3})}, buckets(false, 20, {{"reach", int64_t{0}}})}},
+       .any_size = {0}},
+      {.op = "core.relative_bias_bwd",
+       .reference = relative_bias_bwd,
+       .cases = {{"small", {real({3, 61})}, buckets(false, 20, {{"buckets", int64_t{8}}})},
+                 {"bidirectional", {real({3, 61})}, buckets(true, 20, {{"buckets", int64_t{8}}})},
+                 {"as in t5", {real({2, 401})}, buckets(true, 128, {{"buckets", int64_t{32}}})}},
+       .gradient = false,
+       .loosen = 10},
+      {.op = "core.alibi",
+       .reference = alibi,
+       .cases = {slopes("8 heads", 8, 5, "f32"), slopes("12 heads", 12, 5, "f64"), slopes("bf16", 4, 5, "bf16"),
+                 slopes("f16", 1, 5, "f16")},
+       .dtypes = {GESTALT_F32},
+       .gradient = false}};
 }
 
 const Family kFamily("position", describe);

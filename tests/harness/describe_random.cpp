@@ -33,6 +33,39 @@ Case dropped(std::string name, int64_t t, int64_t n, double p, int64_t use, int6
           large};
 }
 
+// Element i, row by row; low and high, or mean and standard deviation.
+template <bool normal>
+std::vector<Values> drawn(const Inputs& in) {
+  Values y(Shape(in.attrs.i64_list("shape").begin(), in.attrs.i64_list("shape").end()));
+  auto word = [&](int64_t i) { return static_cast<uint32_t>(static_cast<int64_t>(in[0][i])); };
+  const uint64_t seed = word(0) | uint64_t{word(1)} << 32, step = word(2) | uint64_t{word(3)} << 32;
+  for (int64_t i = 0; i < y.size(); ++i) {
+    const uint32_t bits =
+        philox_tensor(seed, step, static_cast<uint32_t>(in.attrs.i64("use")), static_cast<uint64_t>(i / 4)).word[i % 4];
+    if (normal)
+      y[i] = in.attrs.f64("mean") + in.attrs.f64("std") * static_cast<double>(philox_normal_fixed(bits)) * 0x1p-28;
+    else
+      y[i] = in.attrs.f64("low") +
+             (in.attrs.f64("high") - in.attrs.f64("low")) * static_cast<double>(philox_uniform(bits));
+  }
+  return {y};
+}
+Case draw(std::string name, Shape shape, const char* dtype, core::Attrs more = {}) {
+  more.set("shape", shape);
+  more.set("use", int64_t{3});
+  more.set("dtype", std::string(dtype));
+  return {std::move(name), {listed({4}, {-5, 7, 12, 1}, GESTALT_I32)}, std::move(more), {}, count_of(shape) > 1000};
+}
+Description draws(const char* name, Reference reference, core::Attrs range) {
+  return {.op = name,
+          .reference = std::move(reference),
+          .cases = {draw("f32", {3, 5}, "f32"), draw("f64", {3, 5}, "f64"), draw("bf16", {7}, "bf16"),
+                    draw("f16", {7}, "f16"), draw("scalar", {}, "f32"), draw("empty", {0, 3}, "f32"),
+                    draw("range", {2, 9}, "f32", range), draw("threads", {41, 1031}, "f32", range)},
+          .dtypes = {GESTALT_F32},
+          .gradient = false};
+}
+
 std::vector<Description> describe() {
   return {{.op = "core.dropout",
            .reference = dropout,
@@ -42,7 +75,9 @@ std::vector<Description> describe() {
            .loosen = 2,
            .any_size = {0},
            .grows = {{dropped("", 60, 1031, 0.1, 1, 3), dropped("fewer tokens", 7, 1031, 0.1, 1, 3)}},
-           .speed = dropped("speed", 1024, 512, 0.1, 0, 0)}};
+           .speed = dropped("speed", 1024, 512, 0.1, 0, 0)},
+          draws("core.uniform", drawn<false>, {{"low", -2.0}, {"high", 0.5}}),
+          draws("core.normal", drawn<true>, {{"mean", 1.0}, {"std", 0.02}})};
 }
 
 const Family kFamily("random", describe);

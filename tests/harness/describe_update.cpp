@@ -62,6 +62,43 @@ std::vector<Values> sgd(const Inputs& given) {
   return present_of(in, {0, 1, 3});
 }
 
+std::vector<Values> lion(const Inputs& given) {
+  Inputs in = given;
+  Values &param = in.in[0], &master = in.in[1], &m = in.in[3];
+  const double clip = in[7][0], b1 = in.attrs.f64("beta1"), b2 = in.attrs.f64("beta2");
+  if (clip >= 0) {
+    each_element(in[4], [&](int64_t s, int64_t i) {
+      double& w = in.has(1) ? master[i] : param[i];
+      const double g = clip * in[2][i], mixed = b1 * m[i] + (1 - b1) * g;
+      w -= in[6][0] * in[5][2 * s + 1] * ((mixed > 0) - (mixed < 0) + in[5][2 * s] * w);
+      m[i] = b2 * m[i] + (1 - b2) * g;
+      param[i] = w;
+    });
+  }
+  return present_of(in, {0, 1, 3});
+}
+
+std::vector<Values> ema(const Inputs& in) {
+  Values y(in[0].shape);
+  const double decay = in.attrs.f64("decay");
+  for (int64_t i = 0; i < y.size(); ++i) y[i] = decay * in[0][i] + (1 - decay) * in[1][i];
+  return {y};
+}
+
+std::vector<Values> loss_scale(const Inputs& in) {
+  Values scale = in[0], good = in[1];
+  good[0] += 1;
+  if (in[2][0] == 0) {
+    scale[0] *= in.attrs.f64("backoff");
+    good[0] = 0;
+  } else if (good[0] >= static_cast<double>(in.attrs.i64("interval"))) {
+    scale[0] *= in.attrs.f64("growth");
+    good[0] = 0;
+  }
+  scale[0] = std::min(std::max(scale[0], in.attrs.f64("min")), in.attrs.f64("max"));
+  return {scale, good};
+}
+
 std::vector<Values> norm_clip_scale(const Inputs& in) {
   Values clip{Shape{}}, norm{Shape{}};
   const double limit = in.attrs.f64("max_norm"), inv_tokens = in[1][2];
@@ -99,6 +136,22 @@ Case sgd_step(std::string name, int64_t n, bool master, bool momentum, bool nest
   return c;
 }
 
+Case lion_step(std::string name, int64_t n, bool master, double clip, bool large = false) {
+  Case c{std::move(name),
+         {real({n}), master ? wide({n}) : absent(), wide({n}), wide({n})},
+         {{"beta1", 0.9}, {"beta2", 0.99}},
+         {},
+         large};
+  for (Arg& a : tail(n, 3, clip)) c.in.push_back(std::move(a));
+  return c;
+}
+Case scaled(std::string name, double scale, double good, bool finite) {
+  return {std::move(name),
+          {listed({}, {scale}, GESTALT_F32), listed({}, {good}, GESTALT_I32),
+           listed({}, {finite ? 1.0 : 0.0}, GESTALT_BOOL)},
+          {{"interval", int64_t{5}}, {"max", 1024.0}, {"growth", 2.0}}};
+}
+
 Case clipped(std::string name, double squares, double limit) {
   return {std::move(name), {listed({}, {squares}, kWide), scalars(1)}, {{"max_norm", limit}}};
 }
@@ -121,6 +174,28 @@ std::vector<Description> describe() {
            .gradient = false,
            .loosen = 4,
            .speed = sgd_step("speed", 1 << 20, true, true, false, 0.5)},
+          {.op = "core.lion_update",
+           .reference = lion,
+           .cases = {lion_step("small", 40, false, 0.5), lion_step("master", 40, true, 0.5),
+                     lion_step("skipped", 40, true, -1), lion_step("threads", 40001, true, 0.5, true)},
+           .gradient = false,
+           .loosen = 4,
+           .speed = lion_step("speed", 1 << 20, true, 0.5)},
+          {.op = "core.ema_update",
+           .reference = ema,
+           .cases = {{"small", {real({3, 5}), real({3, 5})}, {{"decay", 0.9}}},
+                     {"wide average", {wide({7}), real({7})}, {{"decay", 0.999}}},
+                     {"empty", {real({0}), real({0})}, {{"decay", 0.9}}},
+                     {"threads", {real({40, 1031}), real({40, 1031})}, {{"decay", 0.9}}, {}, true}},
+           .gradient = false,
+           .loosen = 4,
+           .any_rank = true},
+          {.op = "core.loss_scale_update",
+           .reference = loss_scale,
+           .cases = {scaled("good", 64, 2, true), scaled("grows", 64, 4, true), scaled("shrinks", 64, 3, false),
+                     scaled("at the top", 1024, 4, true), scaled("at the bottom", 1, 3, false)},
+           .dtypes = {GESTALT_F32},
+           .gradient = false},
           {.op = "core.norm_clip_scale",
            .reference = norm_clip_scale,
            .cases = {clipped("no limit", 64, 0), clipped("below the limit", 64, 10), clipped("clipped", 64, 0.25)},

@@ -91,6 +91,8 @@ void check_op(const Environment& e, const Options& o, const Description& d, Repo
   core::set_num_threads(1);
   if (op.view) {
     if (contains(o.checks, "kernel")) check_views(c);
+  } else if (op.decompose && c.kernels().empty()) {
+    if (contains(o.checks, "kernel")) check_decomposed(c);
   } else {
     if (contains(o.checks, "kernel")) check_kernels(c);
     core::set_num_threads(1);

@@ -46,7 +46,8 @@ std::string support_matrix(const Environment& e) {
   out +=
       "\n## Kernels\n\nWhich element types each backend takes (the first operand's; sums over 16-bit types are in "
       "f32). View "
-      "ops need no\nkernel. The device `sim` runs the kernels of `cpu`.\n\n| op |";
+      "ops need no\nkernel, and ops with a decomposition run without one. The device `sim` runs the kernels of "
+      "`cpu`.\n\n| op |";
   for (const auto& [device, backend] : backends) out += fmt::format(" {}: {} |", device, backend);
   out += "\n|---|";
   for (size_t i = 0; i < backends.size(); ++i) out += "---|";

@@ -51,6 +51,23 @@ inline Tensor pad(Tensor x, int64_t dim, int64_t before, int64_t after) {
   return recorder_of(x).op("core.pad", {x}, {{"dim", dim}, {"before", before}, {"after", after}});
 }
 
+// Rows [index.size, h] of x [n, h], and rows added where they came from. index i32 or i64, checked.
+inline Tensor gather_rows(Tensor x_nh, Tensor index_t) {
+  return recorder_of(x_nh).op("core.gather_rows", {x_nh, index_t});
+}
+inline Tensor scatter_add_rows(Tensor x_th, Tensor index_t, int64_t rows) {
+  return recorder_of(x_th).op("core.scatter_add_rows", {x_th, index_t}, {{"rows", rows}});
+}
+inline Tensor index_select(Tensor x, Tensor index, int64_t dim) {
+  return recorder_of(x).op("core.index_select", {x, index}, {{"dim", dim}});
+}
+inline Tensor arange(Recorder& r, int64_t size, DType dtype = kI32, double start = 0, double step = 1) {
+  return r.op("core.arange", {}, {{"size", size}, {"dtype", name_of(dtype)}, {"start", start}, {"step", step}});
+}
+inline Tensor one_hot(Tensor index, int64_t classes, DType dtype = kF32) {
+  return recorder_of(index).op("core.one_hot", {index}, {{"classes", classes}, {"dtype", name_of(dtype)}});
+}
+
 // Elementwise; b has a's shape, a suffix of it, or is a scalar.
 inline Tensor add(Tensor a, Tensor b) { return recorder_of(a).op("core.add", {a, b}); }
 inline Tensor sub(Tensor a, Tensor b) { return recorder_of(a).op("core.sub", {a, b}); }
@@ -58,6 +75,26 @@ inline Tensor mul(Tensor a, Tensor b) { return recorder_of(a).op("core.mul", {a,
 inline Tensor div(Tensor a, Tensor b) { return recorder_of(a).op("core.div", {a, b}); }
 inline Tensor scale(Tensor x, double factor) { return recorder_of(x).op("core.scale", {x}, {{"factor", factor}}); }
 inline Tensor neg(Tensor x) { return recorder_of(x).op("core.neg", {x}); }
+inline Tensor residual_add(Tensor x, Tensor residual) { return recorder_of(x).op("core.residual_add", {x, residual}); }
+inline Tensor bias_add(Tensor x, Tensor b) { return recorder_of(x).op("core.bias_add", {x, b}); }
+inline Tensor abs(Tensor x) { return recorder_of(x).op("core.abs", {x}); }
+inline Tensor exp(Tensor x) { return recorder_of(x).op("core.exp", {x}); }
+inline Tensor log(Tensor x) { return recorder_of(x).op("core.log", {x}); }
+inline Tensor sqrt(Tensor x) { return recorder_of(x).op("core.sqrt", {x}); }
+inline Tensor rsqrt(Tensor x) { return recorder_of(x).op("core.rsqrt", {x}); }
+inline Tensor tanh(Tensor x) { return recorder_of(x).op("core.tanh", {x}); }
+inline Tensor sigmoid(Tensor x) { return recorder_of(x).op("core.sigmoid", {x}); }
+inline Tensor clamp(Tensor x, double min, double max) {
+  return recorder_of(x).op("core.clamp", {x}, {{"min", min}, {"max", max}});
+}
+// relation: eq, ne, lt, le, gt or ge. The result is bool.
+inline Tensor compare(Tensor a, Tensor b, std::string_view relation) {
+  return recorder_of(a).op("core.compare", {a, b}, {{"relation", relation}});
+}
+// Of the condition's shape; a and b have that or its last dimensions.
+inline Tensor where(Tensor condition, Tensor a, Tensor b) {
+  return recorder_of(condition).op("core.where", {condition, a, b});
+}
 
 // approximate: "tanh" or "none" (erf).
 inline Tensor gelu(Tensor x, std::string_view approximate = "tanh") {
@@ -93,11 +130,46 @@ inline Tensor reglu(Tensor gate_up) { return recorder_of(gate_up).op("core.reglu
 inline Tensor sum(Tensor x, const Shape& dims = {}, bool keep = false) {
   return recorder_of(x).op("core.sum", {x}, {{"dims", dims}, {"keep", keep}});
 }
+inline Tensor mean(Tensor x, const Shape& dims = {}, bool keep = false) {
+  return recorder_of(x).op("core.mean", {x}, {{"dims", dims}, {"keep", keep}});
+}
 inline Tensor sum_squares(Tensor x) { return recorder_of(x).op("core.sum_squares", {x}); }
+inline Tensor is_finite(Tensor x) { return recorder_of(x).op("core.is_finite", {x}); }  // of all elements: bool []
+// Over the last dimension.
+inline Tensor softmax(Tensor x) { return recorder_of(x).op("core.softmax", {x}); }
+inline Tensor logsumexp(Tensor x) { return recorder_of(x).op("core.logsumexp", {x}); }  // f32 (f64)
+inline Tensor cumsum(Tensor x, bool reverse = false) {
+  return recorder_of(x).op("core.cumsum", {x}, {{"reverse", reverse}});
+}
+inline Tensor argmax(Tensor x) { return recorder_of(x).op("core.argmax", {x}); }
+struct Largest {
+  Tensor values, index;  // index i32; of equal elements the first
+};
+inline Largest max(Tensor x) {
+  const auto out = recorder_of(x).ops("core.max", {x});
+  return {out.at(0), out.at(1)};
+}
+inline Largest topk(Tensor x, int64_t k) {
+  const auto out = recorder_of(x).ops("core.topk", {x}, {{"k", k}});
+  return {out.at(0), out.at(1)};
+}
 
 // keys i32 [t, 2] and seed i32 [4] are batch("keys") and batch("step_seed"). `use` tells the dropouts of a model apart.
 inline Tensor dropout(Tensor x_th, Tensor keys, Tensor seed, double p, int64_t use, int64_t column0 = 0) {
   return recorder_of(x_th).op("core.dropout", {x_th, keys, seed}, {{"p", p}, {"use", use}, {"column0", column0}});
+}
+
+// Element i, counted row by row, depends on seed i32 [4] (batch("step_seed")), use and i alone.
+inline Tensor uniform(Tensor seed, const Shape& shape, int64_t use, double low = 0, double high = 1,
+                      DType dtype = kF32) {
+  return recorder_of(seed).op(
+      "core.uniform", {seed},
+      {{"shape", shape}, {"use", use}, {"low", low}, {"high", high}, {"dtype", name_of(dtype)}});
+}
+inline Tensor normal(Tensor seed, const Shape& shape, int64_t use, double mean = 0, double std = 1,
+                     DType dtype = kF32) {
+  return recorder_of(seed).op(
+      "core.normal", {seed}, {{"shape", shape}, {"use", use}, {"mean", mean}, {"std", std}, {"dtype", name_of(dtype)}});
 }
 
 inline Tensor rms_norm(Tensor x_th, Tensor w_h, double eps = 1e-5) {
@@ -111,6 +183,27 @@ inline Tensor layer_norm(Tensor x_th, Tensor w_h, Tensor b_h = {}, double eps = 
   return recorder_of(x_th).op("core.layer_norm", {x_th, w_h, b_h}, {{"eps", eps}});
 }
 
+struct ResidualNorm {
+  Tensor y, h;  // the norm of h = x + residual
+};
+inline ResidualNorm residual_rms_norm(Tensor x_th, Tensor residual_th, Tensor w_h, double eps = 1e-5,
+                                      double offset = 0) {
+  const auto out =
+      recorder_of(x_th).ops("core.residual_rms_norm", {x_th, residual_th, w_h}, {{"eps", eps}, {"offset", offset}});
+  return {out.at(0), out.at(1)};
+}
+inline ResidualNorm residual_layer_norm(Tensor x_th, Tensor residual_th, Tensor w_h, Tensor b_h = {},
+                                        double eps = 1e-5) {
+  const auto out = recorder_of(x_th).ops("core.residual_layer_norm", {x_th, residual_th, w_h, b_h}, {{"eps", eps}});
+  return {out.at(0), out.at(1)};
+}
+// rms_norm of each of the groups of h of x silu(gate), times w; norm_before_gate: of x, then times silu(gate).
+inline Tensor gated_rms_norm(Tensor x_th, Tensor gate_th, Tensor w_h, double eps = 1e-5, int64_t groups = 1,
+                             bool norm_before_gate = false) {
+  return recorder_of(x_th).op("core.gated_rms_norm", {x_th, gate_th, w_h},
+                              {{"eps", eps}, {"groups", groups}, {"norm_before_gate", norm_before_gate}});
+}
+
 // Two matrices, or batches of them with equal leading dimensions.
 inline Tensor matmul(Tensor a, Tensor b, bool trans_a = false, bool trans_b = false) {
   return recorder_of(a).op("core.matmul", {a, b}, {{"trans_a", trans_a}, {"trans_b", trans_b}});
@@ -118,6 +211,14 @@ inline Tensor matmul(Tensor a, Tensor b, bool trans_a = false, bool trans_b = fa
 // x w^T + b
 inline Tensor linear(Tensor x_ti, Tensor w_oi, Tensor b_o = {}) {
   return recorder_of(x_ti).op("core.linear", {x_ti, w_oi, b_o});
+}
+
+inline Tensor linear_gelu(Tensor x_ti, Tensor w_oi, Tensor b_o = {}, std::string_view approximate = "tanh") {
+  return recorder_of(x_ti).op("core.linear_gelu", {x_ti, w_oi, b_o}, {{"approximate", approximate}});
+}
+inline Tensor linear_swiglu(Tensor x_ti, Tensor w_oi, Tensor b_o = {}, SwigluOptions o = {}) {
+  return recorder_of(x_ti).op("core.linear_swiglu", {x_ti, w_oi, b_o},
+                              {{"alpha", o.alpha}, {"limit", o.limit}, {"up_offset", o.up_offset}});
 }
 
 inline Tensor embedding(Tensor ids_t, Tensor w_vh) { return recorder_of(ids_t).op("core.embedding", {ids_t, w_vh}); }
@@ -130,6 +231,20 @@ struct CrossEntropy {
 };
 inline CrossEntropy cross_entropy(Tensor logits_tv, Tensor labels_t, Tensor weights_t) {
   const auto out = recorder_of(logits_tv).ops("core.cross_entropy", {logits_tv, labels_t, weights_t});
+  return {out.at(0), out.at(1)};
+}
+
+// Smoothing s: (1 - s) of the label and s / v of every class.
+inline CrossEntropy cross_entropy(Tensor logits_tv, Tensor labels_t, Tensor weights_t, double label_smoothing) {
+  const auto out = recorder_of(logits_tv).ops("core.cross_entropy", {logits_tv, labels_t, weights_t},
+                                              {{"label_smoothing", label_smoothing}});
+  return {out.at(0), out.at(1)};
+}
+// cross_entropy of x w^T; softcap 0: none.
+inline CrossEntropy linear_cross_entropy(Tensor x_th, Tensor w_vh, Tensor labels_t, Tensor weights_t,
+                                         double softcap = 0, double label_smoothing = 0) {
+  const auto out = recorder_of(x_th).ops("core.linear_cross_entropy", {x_th, w_vh, labels_t, weights_t},
+                                         {{"softcap", softcap}, {"label_smoothing", label_smoothing}});
   return {out.at(0), out.at(1)};
 }
 
@@ -184,6 +299,15 @@ inline Tensor rotary_by_table(Tensor x_tnd, Tensor table, bool interleaved = fal
                                {{"interleaved", interleaved}, {"inverse", inverse}});
 }
 
+// Biases of attention [n, 2 reach + 1] by distance. T5: of a table [buckets, n]; ALiBi: fixed slopes.
+inline Tensor relative_bias(Tensor table_bn, int64_t reach, int64_t max_distance = 128, bool bidirectional = false) {
+  return recorder_of(table_bn).op("core.relative_bias", {table_bn},
+                                  {{"reach", reach}, {"max_distance", max_distance}, {"bidirectional", bidirectional}});
+}
+inline Tensor alibi(Recorder& r, int64_t heads, int64_t reach, DType dtype = kF32) {
+  return r.op("core.alibi", {}, {{"heads", heads}, {"reach", reach}, {"dtype", name_of(dtype)}});
+}
+
 struct AttentionOptions {
   bool causal = true;
   double scale = 0;    // 0: 1/sqrt(d)
@@ -222,7 +346,32 @@ inline void sgd_update(Tensor param, Tensor master, Tensor grad, Tensor momentum
   recorder_of(param).ops("core.sgd_update", {param, master, grad, momentum, segments, segment_hyper, scalars, clip},
                          {{"momentum", o.momentum}, {"nesterov", o.nesterov}});
 }
-// acc += x, acc f32 (f64 for f64).
-inline void accumulate(Tensor acc, Tensor x) { recorder_of(acc).ops("core.accumulate", {acc, x}); }
+struct Lion {
+  double beta1 = 0.9, beta2 = 0.99;
+};
+inline void lion_update(Tensor param, Tensor master, Tensor grad, Tensor m, Tensor segments, Tensor segment_hyper,
+                        Tensor scalars, Tensor clip, Lion o) {
+  recorder_of(param).ops("core.lion_update", {param, master, grad, m, segments, segment_hyper, scalars, clip},
+                         {{"beta1", o.beta1}, {"beta2", o.beta2}});
+}
+// average = decay average + (1 - decay) x
+inline void ema_update(Tensor average, Tensor x, double decay) {
+  recorder_of(average).ops("core.ema_update", {average, x}, {{"decay", decay}});
+}
+// loss_scale f32 [], good_steps i32 [], finite bool [].
+struct LossScale {
+  double growth = 2, backoff = 0.5;
+  int64_t interval = 2000;
+  double min = 1, max = 16777216;
+};
+inline void loss_scale_update(Tensor loss_scale, Tensor good_steps, Tensor finite, LossScale o) {
+  recorder_of(loss_scale)
+      .ops("core.loss_scale_update", {loss_scale, good_steps, finite},
+           {{"growth", o.growth}, {"backoff", o.backoff}, {"interval", o.interval}, {"min", o.min}, {"max", o.max}});
+}
+// Muon's iteration: singular values towards 1.
+inline Tensor newton_schulz(Tensor x_mn, int64_t steps = 5) {
+  return recorder_of(x_mn).op("core.newton_schulz", {x_mn}, {{"steps", steps}});
+}
 
 }  // namespace gestalt::ops

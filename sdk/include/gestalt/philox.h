@@ -8,6 +8,8 @@
 //   per token (dropout)   key: seed, with the step's high half xor-ed into the seed's high half
 //                         counter: step's low half | sample | position | use << 20 | column / 4
 //                         word column % 4. use < 4096 tells the places of a model apart, columns < 2^22.
+//   per tensor element    key: seed xor kPhiloxTensors, with the step's high half xor-ed in as above
+//                         counter: step's low half | (element / 4) low | high | use; word element % 4
 //   per parameter element key: seed xor kPhiloxParameters
 //                         counter: (element / 4) low | high | name hash low | high; word element % 4
 //
@@ -48,6 +50,14 @@ GESTALT_HD PhiloxBlock philox(uint64_t key, uint32_t c0, uint32_t c1, uint32_t c
 GESTALT_HD PhiloxBlock philox_token(uint64_t seed, uint64_t step, uint32_t sample, uint32_t position, uint32_t use,
                                     uint32_t column_block) {
   return philox(seed ^ (step >> 32 << 32), static_cast<uint32_t>(step), sample, position, use << 20 | column_block);
+}
+
+constexpr uint64_t kPhiloxTensors = 0x74656e736f727321u;
+
+// Elements 4 * element_block to 4 * element_block + 3, row by row, of a tensor drawn in a step.
+GESTALT_HD PhiloxBlock philox_tensor(uint64_t seed, uint64_t step, uint32_t use, uint64_t element_block) {
+  return philox(seed ^ kPhiloxTensors ^ (step >> 32 << 32), static_cast<uint32_t>(step),
+                static_cast<uint32_t>(element_block), static_cast<uint32_t>(element_block >> 32), use);
 }
 
 constexpr uint64_t kPhiloxParameters = 0x706172616d657465u;

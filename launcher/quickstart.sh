@@ -68,16 +68,30 @@ if [ -z "$text" ]; then
 fi
 echo "   $text: $(wc -l <"$text") lines, $(wc -c <"$text") bytes; the lines i with (i div 31) mod 20 = 7 are held out"
 
+# The command logs to standard error; that goes to a file, and its end is shown when something goes wrong.
+run_log=$output/log.jsonl
+: >"$run_log"
+run() {
+  local status=0
+  "$gestalt" "$@" 2>>"$run_log" || status=$?
+  if [ "$status" -ne 0 ]; then
+    tail -n 5 "$run_log" >&2
+    echo "[quickstart] 'gestalt $1' ended with exit code $status; its log is $run_log" >&2
+    exit "$status"
+  fi
+}
+
 echo "== 4/5  Training for $minutes minutes"
 settings=(--set "data.path=$text" --set "run.output=$output" --set "train.minutes=$minutes")
 rm -rf "$output/checkpoints" "$output/metrics.jsonl"
-"$gestalt" train configs/quickstart.toml "${settings[@]}" --resume none
+# The whole held-out part is scored once, below; the evaluation at the end of the training looks at a little of it.
+run train configs/quickstart.toml "${settings[@]}" --set train.eval_samples=32 --resume none | sed 's/^/   | /'
 
 echo "== 5/5  Result"
 # The newest checkpoint; names sort by step.
 model=$(find "$output/checkpoints" -mindepth 1 -maxdepth 1 -type d | sort -V | tail -n 1)
 [ -n "$model" ] || { echo "[quickstart] the training left no checkpoint in $output/checkpoints" >&2; exit 1; }
-"$gestalt" eval "$model" --set "data.path=$text" --json >"$output/eval.json"
+run eval "$model" --set "data.path=$text" --json >"$output/eval.json"
 bits=$(sed -n 's/.*"bits_per_byte" *: *\([0-9.eE+-]*\).*/\1/p' "$output/eval.json" | head -n 1)
 [ -n "$bits" ] || { echo "[quickstart] no bits_per_byte in $output/eval.json" >&2; exit 1; }
 trigram=$("$build/bin/gestalt_trigram" --text "$text" --number)
@@ -85,7 +99,7 @@ printf '   validation bits per byte, model:               %.4f\n' "$bits"
 printf '   validation bits per byte, Witten-Bell trigram: %.4f\n' "$trigram"
 prompt=$(head -n 1 "$text" | cut -c 1-24)
 printf '\n   A sample after "%s":\n\n' "$prompt"
-"$gestalt" generate "$model" --prompt "$prompt" --max-tokens 300 --temperature 0.8 --seed 1 | sed 's/^/   | /'
+run generate "$model" --prompt "$prompt" --max-tokens 300 --temperature 0.8 --seed 1 | sed 's/^/   | /'
 cat <<END
 
    model    $model

@@ -1,0 +1,3 @@
+#include "gestalt/plugin.hpp"
+
+GESTALT_PLUGIN("gestalt.bench_null", "0.1.0")

@@ -64,9 +64,17 @@ bool DimTable::has(std::string_view name) const {
 }
 
 DimTable::Polynomial DimTable::get(int64_t a) const {
-  if (a < 0) return polynomials_.at(static_cast<size_t>(-(a + 1)));
+  if (a < 0) return polynomial(a);
   if (a == 0) return {};
   return {{{}, a}};
+}
+
+const DimTable::Polynomial& DimTable::polynomial(int64_t handle) const {
+  const auto index = static_cast<uint64_t>(-(handle + 1));
+  if (index >= polynomials_.size())
+    fail(GESTALT_INVALID_ARGUMENT,
+         "[shape] got size {}, expected 0 or more, or the handle of a named dimension", handle);
+  return polynomials_[index];
 }
 
 int64_t DimTable::intern(Polynomial p) {
@@ -109,7 +117,10 @@ int64_t DimTable::add(int64_t a, int64_t b) {
 int64_t DimTable::sub(int64_t a, int64_t b) {
   if (a >= 0 && b >= 0 && a >= b) return a - b;
   Polynomial r = get(a);
-  for (const auto& [m, c] : get(b)) r[m] -= c;
+  for (const auto& [m, c] : get(b)) {
+    int64_t& t = r[m];
+    if (__builtin_sub_overflow(t, c, &t)) fail(GESTALT_INVALID_ARGUMENT, "[shape] {} - {} overflows 64 bits", a, b);
+  }
   return intern(std::move(r));
 }
 
@@ -135,20 +146,21 @@ template <class F>
 int64_t DimTable::evaluate(int64_t a, F size_of) const {
   if (a >= 0) return a;
   int64_t sum = 0;
-  for (const auto& [m, c] : polynomials_.at(static_cast<size_t>(-(a + 1)))) {
+  for (const auto& [m, c] : polynomial(a)) {
     int64_t term = c;
-    for (int32_t i : m) term = checked_mul(term, size_of(names_[static_cast<size_t>(i)]));
+    for (int32_t i : m) term = checked_mul(term, size_of(names_[static_cast<size_t>(i)], c));
     sum = checked_add(sum, term);
   }
   return sum;
 }
 
+// A term that is subtracted is largest where its names are 0.
 int64_t DimTable::max(int64_t a) const {
-  return evaluate(a, [](const Name& n) { return n.max; });
+  return evaluate(a, [](const Name& n, int64_t c) { return c < 0 ? 0 : n.max; });
 }
 
 int64_t DimTable::value(int64_t a) const {
-  return evaluate(a, [](const Name& n) { return n.value; });
+  return evaluate(a, [](const Name& n, int64_t) { return n.value; });
 }
 
 void DimTable::set(std::string_view name, int64_t value) {
@@ -165,7 +177,7 @@ void DimTable::set(std::string_view name, int64_t value) {
 std::string DimTable::text(int64_t a) const {
   if (a >= 0) return std::to_string(a);
   std::string out;
-  for (const auto& [m, c] : polynomials_.at(static_cast<size_t>(-(a + 1)))) {
+  for (const auto& [m, c] : polynomial(a)) {
     if (!out.empty()) out += "+";
     std::string term;
     for (int32_t i : m) term += (term.empty() ? "" : "*") + names_[static_cast<size_t>(i)].name;

@@ -27,7 +27,7 @@ class DimTable {
   int64_t sub(int64_t a, int64_t b);
   int64_t div(int64_t a, int64_t b);  // 0 when b does not divide a
 
-  int64_t max(int64_t a) const;    // with every name at its maximum
+  int64_t max(int64_t a) const;    // no value of set() gives more
   int64_t value(int64_t a) const;  // with the values of set()
   void set(std::string_view name, int64_t value);
   bool dynamic(int64_t a) const { return a < 0; }
@@ -44,6 +44,7 @@ class DimTable {
   };
 
   Polynomial get(int64_t a) const;
+  const Polynomial& polynomial(int64_t handle) const;
   int64_t intern(Polynomial p);
   template <class F>
   int64_t evaluate(int64_t a, F size_of) const;

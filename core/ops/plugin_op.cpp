@@ -59,7 +59,10 @@ void infer_by_plugin(InferContext& c, const gestalt_op* op, const gestalt_host* 
     TensorType t;
     t.dtype = v.dtype;
     t.ndim = v.ndim;
-    std::copy(v.shape, v.shape + v.ndim, t.shape.begin());
+    for (int k = 0; k < v.ndim; ++k) {
+      t.shape[static_cast<size_t>(k)] = p.shapes[num_in + i][static_cast<size_t>(k)];
+      c.dims().max(t.dim(k));  // throws where a negative size is no handle
+    }
     c.out(t);
   }
 }

@@ -27,9 +27,9 @@ class Parser {
           if (attributes) error("a second '*'");
           attributes = true;
         } else if (attributes) {
-          s.attributes.push_back(attribute());
+          s.attributes.push_back(attribute(s));
         } else {
-          s.inputs.push_back(input());
+          s.inputs.push_back(input(s));
           if (s.inputs.size() > 1 && s.inputs[s.inputs.size() - 2].variadic) error("'...' is for the last input only");
         }
       } while (accept(','));
@@ -83,9 +83,19 @@ class Parser {
     return std::string(text_.substr(begin, pos_ - begin));
   }
 
-  Schema::Input input() {
+  // Inputs, attributes and outputs each have names of their own: an input and an attribute may be called the same.
+  void expect_new(bool taken, std::string_view name) {
+    if (taken) error(fmt::format("'{}' is named twice", name));
+  }
+  template <class List>
+  static bool has(const List& list, std::string_view name) {
+    return std::any_of(list.begin(), list.end(), [&](const auto& e) { return e.name == name; });
+  }
+
+  Schema::Input input(const Schema& s) {
     Schema::Input in;
     in.name = word();
+    expect_new(has(s.inputs, in.name), in.name);
     for (;;) {
       if (accept('?'))
         in.optional = true;
@@ -101,6 +111,7 @@ class Parser {
   Schema::Output output(const Schema& s) {
     Schema::Output out;
     out.name = word();
+    expect_new(has(s.outputs, out.name), out.name);
     if (accept("...")) out.variadic = true;
     while (accept('!')) {
       const std::string mark = word();
@@ -129,9 +140,10 @@ class Parser {
     return out;
   }
 
-  Schema::Attribute attribute() {
+  Schema::Attribute attribute(const Schema& s) {
     Schema::Attribute a;
     a.name = word();
+    expect_new(has(s.attributes, a.name), a.name);
     expect(':');
     const std::string type = word();
     const bool list = accept("[]");
@@ -241,6 +253,8 @@ Attrs Schema::complete(const Attrs& given) const {
     AttrValue v = value;
     if (it->kind == GESTALT_ATTR_F64 && std::holds_alternative<int64_t>(v))
       v = static_cast<double>(std::get<int64_t>(v));
+    if (const auto* list = std::get_if<std::vector<int64_t>>(&value); list && it->kind == GESTALT_ATTR_F64_LIST)
+      v = std::vector<double>(list->begin(), list->end());
     if (kAttrKinds[v.index()] != it->kind)
       fail(GESTALT_INVALID_ARGUMENT, "[{}] attribute '{}' has type {}, expected {}", name, key,
            kKindNames[kAttrKinds[v.index()]], kKindNames[it->kind]);

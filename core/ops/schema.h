@@ -41,7 +41,7 @@ struct Schema {
   bool mutates() const;
   const Input& input(size_t i) const { return inputs[i < inputs.size() ? i : inputs.size() - 1]; }
   const Output& output(size_t i) const { return outputs[i < outputs.size() ? i : outputs.size() - 1]; }
-  // Checks names and types and fills in defaults; an integer is accepted where a float is meant.
+  // Checks names and types and fills in defaults; integers are accepted where floats are meant.
   Attrs complete(const Attrs& given) const;
 };
 

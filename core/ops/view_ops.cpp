@@ -54,13 +54,9 @@ TensorType reshaped_type(InferContext& c) {
 }
 
 // Splits or merges runs of dimensions whose strides chain; false when a merge would need a copy.
-bool reshape_view(InferContext& c, std::vector<ViewType>& out) {
-  const Value& x = *c.inputs()[0];
-  DimTable& dims = c.dims();
-  ViewType v{reshaped_type(c), {}, x.offset};
+bool reshape_strides(const Value& x, ViewType& v, DimTable& dims) {
   if (is_contiguous(x.type, x.strides, dims)) {
     v.strides = contiguous_strides(v.type, dims);
-    out.push_back(v);
     return true;
   }
   int i = 0, j = 0;
@@ -95,8 +91,13 @@ bool reshape_view(InferContext& c, std::vector<ViewType>& out) {
       stride = dims.mul(stride, v.type.dim(k));
     }
   }
-  out.push_back(v);
   return true;
+}
+
+bool reshape_view(InferContext& c, std::vector<ViewType>& out) {
+  const Value& x = *c.inputs()[0];
+  ViewType& v = out.emplace_back(ViewType{reshaped_type(c), {}, x.offset});
+  return reshape_strides(x, v, c.dims());
 }
 
 bool transpose_view(InferContext& c, std::vector<ViewType>& out) {
@@ -118,7 +119,10 @@ void add_slice(InferContext& c, std::vector<ViewType>& out, size_t dim, int64_t 
 bool slice_view(InferContext& c, std::vector<ViewType>& out) {
   const auto dim = static_cast<size_t>(checked_dim(c, "dim"));
   const int64_t begin = c.attrs().i64("begin"), end = c.attrs().i64("end"), size = c.in(0).shape[dim];
-  if (begin < 0 || (size >= 0 && (end < begin || end > size)) || (size < 0 && end >= 0 && end < begin))
+  // Of sizes that vary, what can be known now: that the slice fits the largest.
+  const bool ends_inside = size >= 0 ? end >= begin && end <= size
+                                     : c.dims().max(end) >= begin && c.dims().max(end) <= c.dims().max(size);
+  if (begin < 0 || !ends_inside)
     c.error(fmt::format("slice [{}, {}) of dimension {} is outside its size {}", begin, c.dims().text(end), dim,
                         c.dims().text(size)));
   add_slice(c, out, dim, begin, c.dims().sub(end, begin));

@@ -101,6 +101,16 @@ class Planner {
     return death;
   }
 
+  // True when a node of another stream touches the value and node i has not waited for it: death only says that the next
+  // node has.
+  bool read_elsewhere(const Value* root, size_t i) const {
+    const std::vector<size_t>& users = users_.at(root);
+    return std::any_of(users.begin(), users.end(), [&](size_t user) {
+      const int other = nodes_[user].node->stream;
+      return other != nodes_[i].node->stream && schedule_.clocks[i][static_cast<size_t>(other)] <= user;
+    });
+  }
+
   // An output marked !inplace(x) takes x's block when x dies here, fills its whole storage, and nobody else in this node
   // reads that storage.
   void overlay() {
@@ -113,7 +123,8 @@ class Planner {
         auto bx = block_of_.find(x->root());
         if (bx == block_of_.end() || x->base || x->sink || kept(x) || x->type.dtype != y->type.dtype) continue;
         Block &from = blocks_[bx->second], &to = blocks_[block_of_.at(y)];
-        if (&from == &to || from.bytes != to.bytes || from.stream != n.stream || from.death != static_cast<int64_t>(i))
+        if (&from == &to || from.bytes != to.bytes || from.stream != n.stream || from.death != static_cast<int64_t>(i) ||
+            read_elsewhere(x->root(), i))
           continue;
         bool alone = true;
         for (size_t k = 0; k < n.in.size(); ++k)

@@ -90,7 +90,7 @@ class Binder {
   void run() {
     std::vector<Node*> nodes = std::move(program_.nodes);
     program_.nodes.clear();
-    for (Node* n : nodes) bind(n);
+    for (Node* n : nodes) bind(n, 0);
   }
 
  private:
@@ -127,7 +127,8 @@ class Binder {
     return list;
   }
 
-  void bind(Node* n) {
+  // `depth`: how many decompositions led to the node.
+  void bind(Node* n, int depth) {
     if (n->is_view()) {
       program_.nodes.push_back(n);
       return;
@@ -136,10 +137,10 @@ class Binder {
     bound.node = n;
     const std::vector<Candidate> list = candidates(*n, bound.rejected);
     for (const Candidate& c : list)
-      if (try_kernel(bound, c)) return;
+      if (try_kernel(bound, c, depth)) return;
     if (n->op->decompose) {
       out_.notes_.push_back(fmt::format("{} at {}: no kernel, decomposed ({})", n->op->name(), n->path, reasons(bound)));
-      for (Node* inner : decomposed(program_, *n)) bind(inner);
+      for (Node* inner : decomposed_below(program_, *n, depth)) bind(inner, depth + 1);
       return;
     }
     fail(GESTALT_UNAVAILABLE, "[{} at {}] no kernel serves it on device '{}': {}", n->op->name(), n->path,
@@ -156,7 +157,7 @@ class Binder {
   }
 
   // Tries the node as it is; then with its gradient outputs in temporaries that a cast adds.
-  bool try_kernel(BoundNode& bound, const Candidate& c) {
+  bool try_kernel(BoundNode& bound, const Candidate& c, int depth) {
     Node* n = bound.node;
     const gestalt_kernel* k = c.ref.kernel;
     const std::string backend(view_of(k->backend));
@@ -174,7 +175,7 @@ class Binder {
       std::vector<Node*> after;
       std::vector<Value*> sinks;
       if (temporaries) {
-        if (!has_sink(*n)) break;
+        if (!has_sink(*n) || n->op->name() == "core.cast") break;  // the temporary of a cast would need a cast
         after = into_temporaries(*n, sinks);
       } else if (has_sink(*n) && !(k->flags & GESTALT_KERNEL_ACCUMULATES)) {
         continue;
@@ -182,7 +183,8 @@ class Binder {
       gestalt_plan plan;
       gestalt_status* status = prepare(program_, *n, k, c.ref.host, device_, policy_.require, true, plan);
       if (!status) {
-        for (Node* b : before) bind(b);
+        StateGuard guard{k, plan.state};
+        for (Node* b : before) bind(b, depth);
         bound.kernel = k;
         bound.host = c.ref.host;
         bound.plugin = std::string(c.ref.plugin);
@@ -192,7 +194,8 @@ class Binder {
         bound.chosen_by = c.chosen_by;
         program_.nodes.push_back(n);
         out_.nodes_.push_back(bound);
-        for (Node* a : after) bind(a);
+        guard.state = nullptr;
+        for (Node* a : after) bind(a, depth);
         return true;
       }
       const Error e = take(status);
@@ -208,6 +211,15 @@ class Binder {
     return false;
   }
 
+  // Destroys a state that no node has taken.
+  struct StateGuard {
+    const gestalt_kernel* kernel;
+    void* state;
+    ~StateGuard() {
+      if (state && kernel->destroy) kernel->destroy(state);
+    }
+  };
+
   std::vector<Node*> make_contiguous(Node& n) {
     std::vector<Node*> made;
     Builder b(program_, {}, GESTALT_PHASE_TRAIN);
@@ -216,6 +228,7 @@ class Binder {
     b.path = n.path;
     for (Value*& v : n.in)
       if (v && !is_contiguous(v->type, v->strides, program_.dims())) v = b.op("core.copy", {v});
+    for (Node* m : made) m->stream = n.stream;
     return made;
   }
 
@@ -235,6 +248,7 @@ class Binder {
       n.out[i]->type = infer.outputs[i];
       b.sink_by_cast(n.out[i], to);
     }
+    for (Node* m : made) m->stream = n.stream;
     return made;
   }
 
@@ -252,7 +266,8 @@ class Binder {
   Binding& out_;
 };
 
-Binding::Binding(Program& program, const Registry& registry, const Device& device, const KernelPolicy& policy) {
+// Delegating: from there on the destructor runs, also when an op finds no kernel.
+Binding::Binding(Program& program, const Registry& registry, const Device& device, const KernelPolicy& policy) : Binding() {
   Binder(program, registry, device, policy, *this).run();
 }
 

@@ -54,6 +54,7 @@ class Binding {
 
  private:
   friend class Binder;
+  Binding() = default;
   std::vector<BoundNode> nodes_;
   std::vector<std::string> notes_;
 };

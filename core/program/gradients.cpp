@@ -55,20 +55,19 @@ class Gradients {
 
   void expand_ops_without_gradient() {
     Program& program = builder_.program();
-    std::vector<Node*> nodes;
-    for (Node* n : program.nodes) {
-      mark(*n);
-      const bool flows = std::any_of(n->out.begin(), n->out.end(), [&](const Value* v) { return active(v); });
-      if (!flows || n->op->vjp || !n->op->decompose) {
-        nodes.push_back(n);
-        continue;
-      }
-      for (Node* inner : decomposed(program, *n)) {
-        mark(*inner);
-        nodes.push_back(inner);
-      }
-    }
-    program.nodes = std::move(nodes);
+    std::vector<Node*> nodes = std::move(program.nodes);
+    program.nodes.clear();
+    for (Node* n : nodes) expand(n, 0);
+  }
+
+  void expand(Node* n, int depth) {
+    Program& program = builder_.program();
+    mark(*n);
+    const bool flows = std::any_of(n->out.begin(), n->out.end(), [&](const Value* v) { return active(v); });
+    if (!flows || n->op->vjp || !n->op->decompose)
+      program.nodes.push_back(n);
+    else
+      for (Node* inner : decomposed_below(program, *n, depth)) expand(inner, depth + 1);
   }
 
   void backward(Node& n) {
@@ -81,9 +80,14 @@ class Gradients {
       any = true;
     }
     uint64_t needs = 0;
-    for (size_t i = 0; i < n.in.size() && i < 64; ++i)
-      if (active(n.in[i])) needs |= 1ull << i;
-    if (!any || !needs) return;
+    for (size_t i = 0; any && i < n.in.size(); ++i) {
+      if (!active(n.in[i])) continue;
+      if (i >= 64)
+        fail(GESTALT_UNSUPPORTED, "[{} at {}] input {} of {} needs a gradient, expected at most 64 inputs; join in steps",
+             n.op->name(), n.path, i, n.in.size());
+      needs |= 1ull << i;
+    }
+    if (!needs) return;
     if (n.op->schema.mutates() || n.op->flags & GESTALT_OP_MUTATES)
       fail(GESTALT_INVALID_ARGUMENT, "[{} at {}] writes its inputs and lies where gradients flow", n.op->name(), n.path);
     if (!n.op->vjp)
@@ -94,8 +98,8 @@ class Gradients {
     if (c.result.size() < n.in.size()) c.result.resize(n.in.size());
     for (size_t i = 0; i < n.in.size(); ++i) {
       if (!(needs >> i & 1) || !c.result[i]) continue;
-      if (!c.result[i]->type.same_shape(n.in[i]->type))
-        fail(GESTALT_INVALID_ARGUMENT, "[{} at {}] gradient of '{}' is {}, expected the shape of {}", n.op->name(), n.path,
+      if (!(c.result[i]->type == n.in[i]->type))
+        fail(GESTALT_INVALID_ARGUMENT, "[{} at {}] gradient of '{}' is {}, expected the type of {}", n.op->name(), n.path,
              n.op->schema.input(i).name, builder_.program().value_text(c.result[i]),
              builder_.program().value_text(n.in[i]));
       accumulate(n.in[i], c.result[i]);

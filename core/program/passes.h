@@ -31,5 +31,8 @@ void assign_streams(Program& program, int num_streams);
 
 // Replaces `node` by the decomposition of its op; what reads its outputs reads the same values afterwards.
 std::vector<Node*> decomposed(Program& program, const Node& node);
+// The same for a node that `depth` decompositions led to; an error where they do not seem to end.
+constexpr int kMostDecompositions = 32;
+std::vector<Node*> decomposed_below(Program& program, const Node& node, int depth);
 
 }  // namespace gestalt::core

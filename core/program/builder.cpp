@@ -20,10 +20,11 @@ Builder& Builder::of(gestalt_build* b) { return *reinterpret_cast<Abi*>(b)->self
 std::vector<Value*> Builder::apply(std::string_view name, const std::vector<Value*>& in, const Attrs& given) {
   const OpDef& op = program_.ops().get(name);
   std::vector<Value*> inputs = in;
-  while (inputs.size() > op.schema.min_inputs() && !inputs.empty() && !inputs.back()) inputs.pop_back();
+  const bool variadic = op.schema.max_inputs() == SIZE_MAX;
+  while (!variadic && inputs.size() > op.schema.min_inputs() && !inputs.back()) inputs.pop_back();
   if (inputs.size() < op.schema.min_inputs() || inputs.size() > op.schema.max_inputs())
     fail(GESTALT_INVALID_ARGUMENT, "[{} at {}] got {} inputs, expected '{}'", name, path, inputs.size(), op.text);
-  if (op.schema.max_inputs() != SIZE_MAX) inputs.resize(op.schema.inputs.size());
+  if (!variadic) inputs.resize(op.schema.inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i)
     if (!inputs[i] && !op.schema.input(i).optional)
       fail(GESTALT_INVALID_ARGUMENT, "[{} at {}] input '{}' is absent, expected '{}'", name, path,
@@ -112,14 +113,14 @@ std::vector<Value*> Builder::emit(const ModuleInstance& module, const std::vecto
 }
 
 void Builder::loss(const std::string& name, Value* sum, Value* weight) {
-  if (sum->type.ndim != 0 || weight->type.ndim != 0)
-    fail(GESTALT_INVALID_ARGUMENT, "[{}] loss '{}': sum is {} and weight is {}, expected scalars", path, name,
-         program_.value_text(sum), program_.value_text(weight));
-  program_.losses.push_back({name, sum, weight});
   metric(name, sum, weight);
+  program_.losses.push_back({name, sum, weight});
 }
 
 void Builder::metric(const std::string& name, Value* sum, Value* weight) {
+  if (!sum || !weight || sum->type.ndim != 0 || weight->type.ndim != 0)
+    fail(GESTALT_INVALID_ARGUMENT, "[{}] loss or metric '{}': sum is {} and weight is {}, expected scalars", path, name,
+         program_.value_text(sum), program_.value_text(weight));
   for (const char* part : {"sum", "weight"}) {
     const std::string input = "metric:" + name + "." + part;
     if (program_.find_input(input)) fail(GESTALT_INVALID_ARGUMENT, "[{}] metric '{}' is reported twice", path, name);

@@ -178,13 +178,17 @@ void Executable::prepare_for_sizes() {
         s.state = b.state;
         continue;
       }
-      auto [it, fresh] = other_sizes_.try_emplace({s.node, key}, State{nullptr, b.kernel});
-      if (fresh) {
+      auto it = other_sizes_.find({s.node, key});
+      if (it == other_sizes_.end()) {
         uint64_t bytes = 0, align = 1;
-        it->second.state = prepare_kernel(*program_, b, device_, require_, false, &bytes, &align);
-        if (bytes > b.workspace_bytes || align > b.workspace_align)
-          fail(GESTALT_INTERNAL, "[{} at {}] needs a workspace of {} bytes for a smaller size than planned, expected at "
-               "most {}", b.node->op->name(), b.node->path, bytes, b.workspace_bytes);
+        void* state = prepare_kernel(*program_, b, device_, require_, false, &bytes, &align);
+        if (bytes > b.workspace_bytes || align > b.workspace_align) {
+          if (b.kernel->destroy && state) b.kernel->destroy(state);
+          fail(GESTALT_INTERNAL, "[{} at {}] needs a workspace of {} bytes aligned to {} for a smaller size than planned, "
+               "expected at most {} and {}", b.node->op->name(), b.node->path, bytes, align, b.workspace_bytes,
+               b.workspace_align);
+        }
+        it = other_sizes_.emplace(std::pair(s.node, key), State{state, b.kernel}).first;
       }
       s.state = it->second.state;
     }

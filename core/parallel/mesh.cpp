@@ -11,6 +11,12 @@ constexpr std::string_view kOrder[] = {"tp", "cp", "dp", "pp"};
 
 Mesh::Mesh(const Config& config, int64_t rank, int64_t world) {
   std::vector<std::string> order = config.str_list("mesh.order");
+  for (const std::string& name : order) {
+    if (std::find(std::begin(kOrder), std::end(kOrder), name) == std::end(kOrder))
+      fail(GESTALT_CONFIG_ERROR, "[mesh.order] got '{}', expected some of tp, cp, dp, pp", name);
+    if (std::count(order.begin(), order.end(), name) > 1)
+      fail(GESTALT_CONFIG_ERROR, "[mesh.order] names '{}' twice", name);
+  }
   for (std::string_view name : kOrder)
     if (std::find(order.begin(), order.end(), name) == order.end()) order.emplace_back(name);
   int64_t known = 1;

@@ -34,19 +34,26 @@ class Progress {
   }
   void id(std::string id) { id_ = std::move(id); }
   [[noreturn]] void fail(std::string_view reason) const {
-    core::fail(GESTALT_CONFIG_ERROR, "plugin '{}': step '{}': file {}: {}", id_, step_, file_.native(), reason);
+    throw Placed(GESTALT_CONFIG_ERROR,
+                 fmt::format("plugin '{}': step '{}': file {}: {}", id_, step_, file_.native(), reason));
   }
   // Runs one step's work and puts the place in front of what it throws.
   template <class F>
   auto operator()(F work) const {
     try {
       return work();
+    } catch (const Placed&) {
+      throw;
     } catch (const Error& e) {
       fail(e.message());
     }
   }
 
  private:
+  struct Placed : Error {  // says where it happened already
+    using Error::Error;
+  };
+
   std::string id_, step_;
   fs::path file_;
 };

@@ -9,6 +9,15 @@
 #ifndef ODD_MAIN
 #define ODD_MAIN gestalt_plugin_main_v1
 #endif
+#ifndef ODD_ID
+#define ODD_ID "acme.odd"
+#endif
+#ifndef ODD_KERNEL_OP
+#define ODD_KERNEL_OP "acme.twice"
+#endif
+#ifndef ODD_BACKEND
+#define ODD_BACKEND "acme.cpu"
+#endif
 
 #define STR(text) \
   { text, sizeof(text) - 1 }
@@ -54,7 +63,7 @@ static void tracker_destroy(void* self) { (void)self; }
 
 static gestalt_op op = {
     sizeof(gestalt_op), STR("acme.twice(x) -> (y)"), GESTALT_OP_PURE, kernel_prepare, NULL, NULL, NULL};
-static gestalt_kernel kernel = {sizeof(gestalt_kernel),       STR("acme.twice"), STR("cpu"), STR("acme.cpu"),
+static gestalt_kernel kernel = {sizeof(gestalt_kernel),       STR(ODD_KERNEL_OP), STR("cpu"), STR(ODD_BACKEND),
                                 GESTALT_KERNEL_DETERMINISTIC, kernel_prepare,    kernel_run, kernel_destroy};
 static gestalt_tracker_1 table = {sizeof(gestalt_tracker_1), tracker_open, tracker_write, tracker_flush};
 static gestalt_config_key keys[] = {
@@ -70,7 +79,7 @@ static gestalt_plugin plugin = {sizeof(gestalt_plugin),
                                 0,
                                 0,
                                 0,
-                                STR("acme.odd"),
+                                STR(ODD_ID),
                                 STR("1.0.0"),
                                 STR("test"),
                                 ops,

@@ -4,7 +4,7 @@ namespace gestalt::core {
 
 namespace {
 
-// What attention and its backward share; sinks and bias are inputs `extra` and `extra` + 1.
+// What attention and its backward share; sinks, bias, keys and seed are inputs from `extra` on.
 void check_attention(InferContext& c, size_t extra) {
   c.expect_float(0);
   for (size_t i = 0; i < 3; ++i) {
@@ -27,6 +27,18 @@ void check_attention(InferContext& c, size_t extra) {
   }
   if (c.has(extra + 1) && c.in(extra + 1).dim(1) % 2 == 0)
     c.error(fmt::format("bias is {}, expected an odd number of distances", c.shape_text(c.in(extra + 1))));
+  const double p = c.attrs().f64("p");
+  if (!(p >= 0 && p < 1)) c.error(fmt::format("p is {}, expected 0 <= p < 1", p));
+  if ((p > 0) != c.has(extra + 2) || (p > 0) != c.has(extra + 3))
+    c.error(fmt::format("p is {}, expected keys and seed where p is above 0 and only there", p));
+  if (p > 0) {
+    for (size_t i = extra + 2; i < extra + 4; ++i) c.expect_dtype(i, GESTALT_I32);
+    c.expect_ndim(extra + 2, 2);
+    c.expect_dim(extra + 2, 0, c.in(0).dim(0));
+    c.expect_dim(extra + 2, 1, 2);
+    c.expect_ndim(extra + 3, 1);
+    c.expect_dim(extra + 3, 0, 4);
+  }
   if (c.attrs().i64("window") < 0)
     c.error(fmt::format("window is {}, expected 0 (none) or more", c.attrs().i64("window")));
   if (!(c.attrs().f64("softcap") >= 0))
@@ -40,8 +52,10 @@ void infer_attention(InferContext& c) {
 }
 
 void vjp_attention(ComposeContext& c) {
-  auto g = c.ops("core.attention_bwd",
-                 {c.in(0), c.in(1), c.in(2), c.in(3), c.out(0), c.out(1), c.grad(0), c.in(4), c.in(5)}, c.attrs());
+  auto g =
+      c.ops("core.attention_bwd",
+            {c.in(0), c.in(1), c.in(2), c.in(3), c.out(0), c.out(1), c.grad(0), c.in(4), c.in(5), c.in(6), c.in(7)},
+            c.attrs());
   for (size_t i = 0; i < 3; ++i) c.result[i] = g[i];
   for (size_t i = 4; i < 6; ++i)
     if (c.needs(i)) c.result[i] = g[i - 1];
@@ -69,13 +83,13 @@ void infer_attention_bwd(InferContext& c) {
 
 void add_attention_ops(OpRegistry& r) {
   add_core_ops(
-      r,
-      {{"core.attention(q, k, v, seq_starts, sinks?, bias?, *, causal: bool = true, scale: f64 = 0, window: i64 = 0, "
-        "softcap: f64 = 0) -> (o, lse!saved!nograd)",
-        "attention", infer_attention, vjp_attention},
-       {"core.attention_bwd(q, k, v, seq_starts, o, lse, do, sinks?, bias?, *, causal: bool = true, scale: f64 = 0, "
-        "window: i64 = 0, softcap: f64 = 0) -> (dq, dk, dv, dsinks!acc(f32), dbias!acc(f32))",
-        "attention", infer_attention_bwd}});
+      r, {{"core.attention(q, k, v, seq_starts, sinks?, bias?, keys?, seed?, *, causal: bool = true, scale: f64 = 0, "
+           "window: i64 = 0, softcap: f64 = 0, p: f64 = 0, use: i64 = 0, head0: i64 = 0) -> (o, lse!saved!nograd)",
+           "attention", infer_attention, vjp_attention},
+          {"core.attention_bwd(q, k, v, seq_starts, o, lse, do, sinks?, bias?, keys?, seed?, *, causal: bool = true, "
+           "scale: f64 = 0, window: i64 = 0, softcap: f64 = 0, p: f64 = 0, use: i64 = 0, head0: i64 = 0) -> (dq, dk, "
+           "dv, dsinks!acc(f32), dbias!acc(f32))",
+           "attention", infer_attention_bwd}});
 }
 
 }  // namespace gestalt::core

@@ -88,6 +88,7 @@ class Attention : public CpuKernel {
           }
           l[i] += sum;
           m[i] = top;
+          if (shape_.drops()) shape_.drop(call, head, at + i, first, key + from, seen, row + from);
         }
         std::fill(row, row + from, C(0));
         std::fill(row + to, row + keys, C(0));

@@ -2,7 +2,8 @@
 #include "plugins/kernels_cpu/loops.h"
 
 // With p = exp(scores - lse), recomputed tile by tile, and delta = rowsum(o do):
-//   dv = p^T do,  ds = p (do v^T - delta) times the slope of the score,  dq = ds k,  dk = ds^T q.
+//   dv = p^T do,  ds = p (do v^T - delta) times the slope of the score,  dq = ds k,  dk = ds^T q,
+// where dropout acts on the p of dv and on do v^T.
 // dbias sums ds before the slope over the pairs of one distance, dsinks sums -exp(sink - lse) delta over the tokens.
 // One thread does one segment of one key/value head, query heads and tiles in order: dk and dv of that head are summed
 // in its scratch, so the bits do not depend on the number of threads. With sinks or bias it does all segments of the
@@ -142,7 +143,9 @@ class AttentionBwd : public CpuKernel {
         C* ds = s.ds + i * keys + from;
         if (!shape_.plain()) shape_.finish_scores<C>(call, head, at + i, key + from, seen, p, s.slope);
         table.exp_shift_sum(p, scale, In<C>(lse).one((at + i) * lse.stride(0) + head * lse.stride(1)), p, seen);
+        if (shape_.drops()) shape_.drop(call, head, at + i, first, key + from, seen, ds);
         table.score_grad(p, ds, s.delta[i], scale, ds, seen);
+        if (shape_.drops()) shape_.drop(call, head, at + i, first, key + from, seen, p);
         if (shape_.has_bias()) {
           double* distance = sums + 1 + key + from - (at + i) + distances_ / 2;
           for (int64_t j = 0; j < seen; ++j) distance[j] += static_cast<double>(ds[j]);

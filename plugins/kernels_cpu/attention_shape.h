@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gestalt/philox.h"
 #include "plugins/kernels_cpu/block_io.h"
 #include "plugins/kernels_cpu/cpu_kernel.h"
 #include "plugins/kernels_cpu/gemm.h"
@@ -13,7 +14,7 @@
 //
 // score = scale q k, then softcap tanh(score / softcap), then + bias[head, key - query + bias.dim(1) / 2]. With a
 // window a token sees itself and the window - 1 tokens before it, and as many after it where not causal. A sink is one
-// more logit of a head that takes part in the sum and has no value.
+// more logit of a head that takes part in the sum and has no value. Dropout acts on the weights after the softmax.
 namespace gestalt::kernels_cpu {
 
 inline constexpr int64_t kQueryTile = 56;
@@ -21,11 +22,15 @@ inline constexpr int64_t kKeyTile = 256;
 
 class AttentionShape {
  public:
-  // sinks and bias are inputs `extra` and `extra` + 1.
+  // sinks, bias, keys and seed are inputs from `extra` on.
   AttentionShape(const Plan& plan, uint64_t extra)
       : causal_(plan.attrs().boolean("causal", true)),
         window_(plan.attrs().i64("window", 0)),
         softcap_(plan.attrs().f64("softcap", 0)),
+        p_(plan.attrs().f64("p", 0)),
+        use_(plan.attrs().i64("use", 0)),
+        head0_(plan.attrs().i64("head0", 0)),
+        keys_(extra + 2),
         sinks_(plan.has_in(extra) ? extra : 0),
         bias_(plan.has_in(extra + 1) ? extra + 1 : 0) {
     const View q = plan.in(0), k = plan.in(1), v = plan.in(2), starts = plan.in(3);
@@ -63,6 +68,7 @@ class AttentionShape {
       if (bias.dim(1) % 2 == 0)
         throw InvalidArgument(place(plan) + "bias: even number of distances, got " + describe(bias));
     }
+    need_dropout(plan);
     if (scale_ == 0) scale_ = 1 / std::sqrt(static_cast<double>(std::max<int64_t>(q.dim(2), 1)));
   }
 
@@ -70,6 +76,7 @@ class AttentionShape {
   // Scores are products times scale() and no more.
   bool plain() const { return softcap_ == 0 && bias_ == 0; }
   bool capped() const { return softcap_ != 0; }
+  bool drops() const { return p_ > 0; }
   bool has_sinks() const { return sinks_ != 0; }
   bool has_bias() const { return bias_ != 0; }
   View sinks(const Call& call) const { return call.in(sinks_); }
@@ -130,11 +137,58 @@ class AttentionShape {
     for (int64_t i = 0; i < n; ++i) row[i] += in.one(from + i * b.stride(1));
   }
 
+  // Scales what dropout keeps of n numbers by 1 / (1 - p), and zeroes the rest: those of query `at` with the keys from
+  // `key` on, in a segment that starts at `first` (see gestalt/philox.h).
+  template <class C>
+  void drop(const Call& call, int64_t head, int64_t at, int64_t first, int64_t key, int64_t n, C* row) const {
+    const View keys = call.in(keys_), seed = call.in(keys_ + 1);
+    const auto wide = [&](int64_t i) {
+      return word(seed, i * seed.stride(0)) | uint64_t{word(seed, (i + 1) * seed.stride(0))} << 32;
+    };
+    const uint64_t step = wide(2), own_key = philox_scores_key(wide(0), step, static_cast<uint32_t>(use_));
+    const uint32_t sample = word(keys, at * keys.stride(0)),
+                   position = word(keys, at * keys.stride(0) + keys.stride(1));
+    const uint32_t column = word(keys, first * keys.stride(0) + keys.stride(1)) + static_cast<uint32_t>(key - first);
+    const uint32_t which = static_cast<uint32_t>(head0_ + head) << 20, threshold = philox_threshold(p_);
+    const C factor = static_cast<C>(1 / (1 - p_));
+    // Keys up to the next multiple of 4, then whole counters.
+    const int64_t lead = std::min<int64_t>(n, (4 - column % 4) % 4);
+    const PhiloxBlock block = philox(own_key, static_cast<uint32_t>(step), sample, position, which | column / 4);
+    for (int64_t i = 0; i < lead; ++i)
+      row[i] = block.word[column % 4 + static_cast<uint32_t>(i)] >> 8 < threshold ? C(0) : row[i] * factor;
+    loops<C>().dropout(row + lead, factor, threshold, own_key, static_cast<uint32_t>(step), sample, position,
+                       which | (column + 3) / 4, row + lead, n - lead);
+  }
+
  private:
+  void need_dropout(const Plan& plan) const {
+    if (!(p_ >= 0 && p_ < 1))
+      throw InvalidArgument(place(plan) + "p: got " + std::to_string(p_) + ", expected 0 <= p < 1");
+    const int64_t last_head = head0_ + plan.in(0).dim(1);
+    if (head0_ < 0 || last_head > 4096)
+      throw InvalidArgument(place(plan) + "head0: got " + std::to_string(head0_) + ", expected heads 0 to 4095");
+    if (use_ < 0 || use_ >= int64_t{1} << 32)
+      throw InvalidArgument(place(plan) + "use: got " + std::to_string(use_) + ", expected 0 to 4294967295");
+    if (!drops()) return;
+    if (!plan.has_in(keys_) || !plan.has_in(keys_ + 1))
+      throw InvalidArgument(place(plan) + "p: got " + std::to_string(p_) + " without keys and seed");
+    const View keys = plan.in(keys_), seed = plan.in(keys_ + 1);
+    need_dtype(plan, keys, "keys", {kI32});
+    need_ndim(plan, keys, "keys", 2);
+    need_dim(plan, keys, "keys", 0, plan.in(0).dim(0));
+    need_dim(plan, keys, "keys", 1, 2);
+    need_dtype(plan, seed, "seed", {kI32});
+    need_ndim(plan, seed, "seed", 1);
+    need_dim(plan, seed, "seed", 0, 4);
+  }
+  static uint32_t word(View view, int64_t offset) { return static_cast<uint32_t>(In<int64_t>(view).one(offset)); }
+
   bool causal_;
   int64_t window_;
-  double softcap_, scale_;
-  uint64_t sinks_, bias_;  // numbers of the inputs; 0: absent
+  double softcap_, p_;
+  int64_t use_, head0_;
+  uint64_t keys_, sinks_, bias_;  // numbers of the inputs; 0: absent
+  double scale_;
 };
 
 // Tokens from `token` on of one head, as a matrix [tokens, size].

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gestalt/philox.h"
 #include "tests/harness/description.h"
 
 namespace gestalt::harness {
@@ -12,10 +13,25 @@ double scale_of(const Inputs& in) {
   return s != 0 ? s : 1 / std::sqrt(static_cast<double>(in[0].dim(2)));
 }
 
-// Where sinks and bias are: after seq_starts, or after the backward's own inputs.
-size_t sinks_of(const Inputs& in) { return in.in.size() > 6 ? 7 : 4; }
+// Where sinks, bias, keys and seed are: after seq_starts, or after the backward's own inputs.
+size_t sinks_of(const Inputs& in) { return in.in.size() > 4 && in[4].ndim() == 3 ? 7 : 4; }
 
-// Calls f(query token, head, first key, last key + 1) for segments of seq_starts, causal or not, and the window.
+// What dropout multiplies the weight of a key with.
+double kept(const Inputs& in, int64_t t, int64_t h, int64_t first, int64_t key) {
+  const double p = in.attrs.f64("p");
+  if (p == 0) return 1;
+  const Values &keys = in[sinks_of(in) + 2], &seed = in[sinks_of(in) + 3];
+  auto word = [](double w) { return static_cast<uint32_t>(static_cast<int64_t>(w)); };
+  auto wide = [&](int64_t i) { return word(seed[i]) | uint64_t{word(seed[i + 1])} << 32; };
+  const uint32_t column = word(keys[2 * first + 1]) + static_cast<uint32_t>(key - first);
+  const PhiloxBlock b =
+      philox_scores(wide(0), wide(2), static_cast<uint32_t>(in.attrs.i64("use")), word(keys[2 * t]),
+                    word(keys[2 * t + 1]), static_cast<uint32_t>(in.attrs.i64("head0") + h), column / 4);
+  return (b.word[column % 4] >> 8) < philox_threshold(p) ? 0 : 1 / (1 - p);
+}
+
+// Calls f(query token, head, first key, last key + 1, first of the segment) for segments of seq_starts, causal or not,
+// and the window.
 template <class F>
 void each_query(const Inputs& in, F f) {
   const int64_t window = in.attrs.i64("window");
@@ -24,7 +40,7 @@ void each_query(const Inputs& in, F f) {
     for (int64_t t = first; t < last; ++t)
       for (int64_t h = 0; h < in[0].dim(1); ++h) {
         const int64_t end = in.attrs.boolean("causal") ? t + 1 : last;
-        f(t, h, window ? std::max(first, t - window + 1) : first, window ? std::min(end, t + window) : end);
+        f(t, h, window ? std::max(first, t - window + 1) : first, window ? std::min(end, t + window) : end, first);
       }
   }
 }
@@ -48,12 +64,12 @@ double score(const Inputs& in, int64_t t, int64_t h, int64_t key, double* slope 
 std::vector<Values> attention(const Inputs& in) {
   const int64_t n = in[0].dim(1), g = in[1].dim(1), e = in[2].dim(2);
   Values o({in[0].dim(0), n, e}), lse({in[0].dim(0), n});
-  each_query(in, [&](int64_t t, int64_t h, int64_t first, int64_t last) {
+  each_query(in, [&](int64_t t, int64_t h, int64_t first, int64_t last, int64_t segment) {
     double total = in.has(sinks_of(in)) ? std::exp(in[sinks_of(in)][h]) : 0;
     for (int64_t k = first; k < last; ++k) total += std::exp(score(in, t, h, k));
     lse[t * n + h] = std::log(total);
     for (int64_t k = first; k < last; ++k) {
-      const double p = std::exp(score(in, t, h, k)) / total;
+      const double p = std::exp(score(in, t, h, k)) / total * kept(in, t, h, segment, k);
       for (int64_t i = 0; i < e; ++i) o[(t * n + h) * e + i] += p * in[2][(k * g + h / (n / g)) * e + i];
     }
   });
@@ -65,18 +81,19 @@ std::vector<Values> attention_bwd(const Inputs& in) {
   const bool sinks = in.has(7), bias = in.has(8);
   Values dq(in[0].shape), dk(in[1].shape), dv(in[2].shape);
   Values dsinks(sinks ? in[7].shape : Shape{0}), dbias(bias ? in[8].shape : Shape{0, 1});
-  each_query(in, [&](int64_t t, int64_t h, int64_t first, int64_t last) {
+  each_query(in, [&](int64_t t, int64_t h, int64_t first, int64_t last, int64_t segment) {
     const int64_t row = t * n + h;
     double delta = 0;
     for (int64_t i = 0; i < e; ++i) delta += in[4][row * e + i] * in[6][row * e + i];
     if (sinks) dsinks[h] -= std::exp(in[7][h] - in[5][row]) * delta;
     for (int64_t k = first; k < last; ++k) {
       const int64_t key = k * g + h / (n / g);
+      const double keep = kept(in, t, h, segment, k);
       double dp = 0, slope = 0;
       const double p = std::exp(score(in, t, h, k, &slope) - in[5][row]);
       for (int64_t i = 0; i < e; ++i) {
-        dp += in[6][row * e + i] * in[2][key * e + i];
-        dv[key * e + i] += p * in[6][row * e + i];
+        dp += keep * in[6][row * e + i] * in[2][key * e + i];
+        dv[key * e + i] += keep * p * in[6][row * e + i];
       }
       if (bias) dbias[h * in[8].dim(1) + distance(in, t, k)] += p * (dp - delta);
       const double ds = p * (dp - delta) * slope;
@@ -93,12 +110,29 @@ struct Heads {
   int64_t t, n, g, d, e;
 };
 core::Attrs how(bool causal, double scale = 0, int64_t window = 0, double softcap = 0) {
-  return {{"causal", causal}, {"scale", scale}, {"window", window}, {"softcap", softcap}};
+  return {{"causal", causal}, {"scale", scale},    {"window", window},   {"softcap", softcap},
+          {"p", 0.0},         {"use", int64_t{0}}, {"head0", int64_t{0}}};
 }
 struct Extra {
   bool sinks = false;
   int64_t reach = 0;  // of the bias; 0: none
+  bool drops = false;
 };
+core::Attrs dropped(core::Attrs attrs) {
+  attrs.set("p", 0.3);
+  attrs.set("use", int64_t{5});
+  attrs.set("head0", int64_t{2});
+  return attrs;
+}
+// Appends sinks, bias, keys and seed.
+void add_extra(Case& c, Heads h, const Extra& extra) {
+  if (!extra.sinks && !extra.reach && !extra.drops) return;
+  c.in.push_back(extra.sinks ? real({h.n}) : absent());
+  c.in.push_back(extra.reach ? real({h.n, 2 * extra.reach + 1}) : absent());
+  if (!extra.drops) return;
+  c.in.push_back(index({h.t, 2}, 5000));
+  c.in.push_back(listed({4}, {-5, 7, 12, 1}, GESTALT_I32));
+}
 
 Case queries(std::string name, Heads h, std::vector<double> starts, core::Attrs attrs, bool large = false,
              Extra extra = {}) {
@@ -109,8 +143,7 @@ Case queries(std::string name, Heads h, std::vector<double> starts, core::Attrs 
          std::move(attrs),
          {},
          large};
-  if (extra.sinks || extra.reach) c.in.push_back(extra.sinks ? real({h.n}) : absent());
-  if (extra.reach) c.in.push_back(real({h.n, 2 * extra.reach + 1}));
+  add_extra(c, h, extra);
   return c;
 }
 
@@ -121,12 +154,13 @@ Case queries_bwd(std::string name, Heads h, std::vector<double> starts, core::At
   c.in.push_back(real({h.t, h.n, h.e}).ordered());
   c.in.push_back(wide({h.t, h.n}).ordered());
   c.in.push_back(real({h.t, h.n, h.e}));
-  if (extra.sinks || extra.reach) c.in.push_back(extra.sinks ? real({h.n}) : absent());
-  if (extra.reach) c.in.push_back(real({h.n, 2 * extra.reach + 1}));
-  c.derive = [attrs, extra](std::vector<Values>& v) {
-    Inputs in{{v.begin(), v.begin() + 4}, {true, true, true, true, extra.sinks, extra.reach > 0}, attrs, GESTALT_F64};
-    in.in.push_back(extra.sinks ? v[7] : Values());
-    in.in.push_back(extra.reach ? v[8] : Values());
+  add_extra(c, h, extra);
+  c.derive = [attrs](std::vector<Values>& v) {
+    Inputs in{{v.begin(), v.begin() + 4}, {true, true, true, true}, attrs, GESTALT_F64};
+    for (size_t i = 7; i < v.size(); ++i) {
+      in.in.push_back(v[i]);
+      in.present.push_back(v[i].size() > 0);
+    }
     const std::vector<Values> out = attention(in);
     v[4] = out[0];
     v[5] = out[1];
@@ -151,6 +185,8 @@ std::vector<Description> describe() {
       queries("sinks", {7, 4, 2, 3, 3}, {0, 3, 7}, how(true), false, {true, 0}),
       queries("bias", {7, 4, 2, 3, 3}, {0, 3, 7}, how(false), false, {false, 4}),
       queries("all of it", {7, 4, 2, 3, 5}, {0, 5, 7}, how(true, 1, 3, 2), false, {true, 6}),
+      queries("dropout", {9, 4, 2, 3, 3}, {0, 2, 9}, dropped(how(true)), false, {.drops = true}),
+      queries("all of it, dropout", {9, 4, 2, 3, 3}, {0, 2, 9}, dropped(how(false, 1, 5, 2)), false, {true, 8, true}),
       queries("uncovered tokens", {8, 2, 2, 3, 3}, {1, 3, 6}, how(true)),
       queries("empty", {0, 2, 2, 4, 4}, {0, 0}, how(true)),
       queries("tiles", {333, 2, 1, 8, 8}, {0, 300, 333}, how(true), true),
@@ -169,6 +205,10 @@ std::vector<Description> describe() {
       queries_bwd("sinks", {7, 4, 2, 3, 3}, {0, 3, 7}, how(true), false, {true, 0}),
       queries_bwd("bias", {7, 4, 2, 3, 3}, {0, 3, 7}, how(false), false, {false, 4}),
       queries_bwd("all of it", {7, 4, 2, 3, 5}, {0, 5, 7}, how(true, 1, 3, 2), false, {true, 6}),
+      queries_bwd("dropout", {9, 4, 2, 3, 3}, {0, 2, 9}, dropped(how(true)), false, {.drops = true}),
+      queries_bwd("all of it, dropout", {9, 4, 2, 3, 3}, {0, 2, 9}, dropped(how(false, 1, 5, 2)), false,
+                  {true, 8, true}),
+      queries_bwd("tiles, dropout", {333, 2, 1, 8, 8}, {0, 300, 333}, dropped(how(true)), true, {.drops = true}),
       queries_bwd("uncovered tokens", {8, 2, 2, 3, 3}, {1, 3, 6}, how(true)),
       queries_bwd("empty", {0, 2, 2, 4, 4}, {0, 0}, how(true)),
       queries_bwd("tiles", {333, 2, 1, 8, 8}, {0, 300, 333}, how(true), true),

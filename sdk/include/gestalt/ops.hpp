@@ -315,12 +315,22 @@ struct AttentionOptions {
   double softcap = 0;  // scores become softcap tanh(score / softcap); 0: as they are
   Tensor sinks_n{};    // one more logit of a head, without a value
   Tensor bias{};       // [n, 2r + 1], added to the score: column r + key - query; r + 1 tokens a segment at most
+  double dropout = 0;  // of the weights; above 0 with keys and seed, batch("keys") and batch("step_seed")
+  int64_t use = 0;     // as in dropout()
+  int64_t head0 = 0;   // number of the first head
+  Tensor keys_t2{}, seed{};
 };
 // seq_starts i32 [s+1]: tokens attend inside their segment only. v's heads may have another size than q's and k's.
 inline Tensor attention(Tensor q_tnd, Tensor k_tgd, Tensor v_tge, Tensor seq_starts, const AttentionOptions& o) {
-  return recorder_of(q_tnd).op(
-      "core.attention", {q_tnd, k_tgd, v_tge, seq_starts, o.sinks_n, o.bias},
-      {{"causal", o.causal}, {"scale", o.scale}, {"window", o.window}, {"softcap", o.softcap}});
+  return recorder_of(q_tnd).op("core.attention",
+                               {q_tnd, k_tgd, v_tge, seq_starts, o.sinks_n, o.bias, o.keys_t2, o.seed},
+                               {{"causal", o.causal},
+                                {"scale", o.scale},
+                                {"window", o.window},
+                                {"softcap", o.softcap},
+                                {"p", o.dropout},
+                                {"use", o.use},
+                                {"head0", o.head0}});
 }
 inline Tensor attention(Tensor q_tnd, Tensor k_tgd, Tensor v_tge, Tensor seq_starts, bool causal = true,
                         double scale = 0) {

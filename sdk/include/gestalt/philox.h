@@ -8,6 +8,9 @@
 //   per token (dropout)   key: seed, with the step's high half xor-ed into the seed's high half
 //                         counter: step's low half | sample | position | use << 20 | column / 4
 //                         word column % 4. use < 4096 tells the places of a model apart, columns < 2^22.
+//   per attention score   key: seed xor kPhiloxScores, with the step's high half xor use xor-ed into the high half
+//                         counter: step's low half | query's sample | query's position | head << 20 | key / 4
+//                         word key % 4. head < 4096; key is the position of the key token, < 2^22.
 //   per tensor element    key: seed xor kPhiloxTensors, with the step's high half xor-ed in as above
 //                         counter: step's low half | (element / 4) low | high | use; word element % 4
 //   per parameter element key: seed xor kPhiloxParameters
@@ -50,6 +53,19 @@ GESTALT_HD PhiloxBlock philox(uint64_t key, uint32_t c0, uint32_t c1, uint32_t c
 GESTALT_HD PhiloxBlock philox_token(uint64_t seed, uint64_t step, uint32_t sample, uint32_t position, uint32_t use,
                                     uint32_t column_block) {
   return philox(seed ^ (step >> 32 << 32), static_cast<uint32_t>(step), sample, position, use << 20 | column_block);
+}
+
+constexpr uint64_t kPhiloxScores = 0x73636f7265732121u;
+
+GESTALT_HD uint64_t philox_scores_key(uint64_t seed, uint64_t step, uint32_t use) {
+  return seed ^ kPhiloxScores ^ ((step >> 32 ^ use) << 32);
+}
+
+// The scores of a query with keys 4 * key_block to 4 * key_block + 3 in one head.
+GESTALT_HD PhiloxBlock philox_scores(uint64_t seed, uint64_t step, uint32_t use, uint32_t sample, uint32_t position,
+                                     uint32_t head, uint32_t key_block) {
+  return philox(philox_scores_key(seed, step, use), static_cast<uint32_t>(step), sample, position,
+                head << 20 | key_block);
 }
 
 constexpr uint64_t kPhiloxTensors = 0x74656e736f727321u;

@@ -81,7 +81,11 @@ TEST_CASE("Packed files and text give the documents of the plain file") {
       continue;
     }
     options.inputs = {packed};
-    tokenize(tokenizer, options, {});
+    const std::string lacks = support::error_of([&] { tokenize(tokenizer, options, {}); });
+    if (!lacks.empty()) {  // a build without the library says so
+      CHECK(support::contains(lacks, "which this build cannot read"));
+      continue;
+    }
     CHECK(bytes_of(folder.file("out.bin")) == bin);
   }
 }

@@ -25,8 +25,7 @@ std::string read_text(const std::string& path) {
   throw Error(GESTALT_DATA_ERROR, fmt::format("[{}] {} at byte {}", path, problem, offset));
 }
 
-void load_sidecar(const std::string& path, Loaded* loaded) {
-  const support::Json root = support::read_json_file(path);
+void read_sidecar(const support::Json& root, const std::string& path, Loaded* loaded) {
   if (root.str("format") != "gestalt.bpe/1")
     throw Error(GESTALT_DATA_ERROR,
                 fmt::format("[{}] format is \"{}\", expected \"gestalt.bpe/1\"", path, root.str("format")));
@@ -38,6 +37,16 @@ void load_sidecar(const std::string& path, Loaded* loaded) {
     if (id.i64() < 0 || id.i64() > (1 << 28))
       throw Error(GESTALT_DATA_ERROR, fmt::format("[{}] special token \"{}\" has id {}", path, text, id.i64()));
     loaded->specials.push_back({text, static_cast<int32_t>(id.i64())});
+  }
+}
+
+void load_sidecar(const std::string& path, Loaded* loaded) {
+  const support::Json root = support::read_json_file(path);
+  try {
+    read_sidecar(root, path, loaded);
+  } catch (const Error& e) {
+    if (e.message().starts_with("[" + path)) throw;
+    throw Error(GESTALT_DATA_ERROR, fmt::format("[{}] {}", path, e.message()));
   }
 }
 

@@ -81,7 +81,13 @@ Loaded load_gpt2(const std::string& vocab_path, const std::string& merges_path) 
   Loaded loaded;
   loaded.pattern = "gpt2";
   std::string bytes;
+  if (!root.is_object())
+    throw Error(GESTALT_DATA_ERROR,
+                fmt::format("[{}] holds {} at byte 0, expected an object of tokens", vocab_path, root.kind()));
   for (const auto& [text, value] : root.members()) {
+    if (!value.is_integer())
+      throw Error(GESTALT_DATA_ERROR,
+                  fmt::format("[{}] token \"{}\" has {}, expected an id", vocab_path, text, value.kind()));
     const int64_t id = value.i64();
     if (id < 0 || id > (1 << 28))
       throw Error(GESTALT_DATA_ERROR,
@@ -97,6 +103,7 @@ Loaded load_gpt2(const std::string& vocab_path, const std::string& merges_path) 
       loaded.specials.push_back({text, static_cast<int32_t>(id)});
     }
   }
+  std::set<std::pair<int32_t, int32_t>> seen;
   for (const Line& m : merges) {
     const auto id_of = [&](const std::string& token) {
       const int32_t id = loaded.vocabulary.find(token.data(), token.size());
@@ -106,11 +113,13 @@ Loaded load_gpt2(const std::string& vocab_path, const std::string& merges_path) 
       return id;
     };
     loaded.listed.push_back({id_of(m.a), id_of(m.b), id_of(m.a + m.b)});
+    if (!seen.emplace(loaded.listed.back().a, loaded.listed.back().b).second)
+      throw Error(GESTALT_DATA_ERROR, fmt::format("[{}] merge at byte {} appears twice", merges_path, m.offset));
   }
   try {
     loaded.vocabulary.merges_listed(loaded.listed);
   } catch (const Error& e) {
-    throw Error(GESTALT_DATA_ERROR, fmt::format("[{}] {}", merges_path, e.message()));
+    throw Error(GESTALT_DATA_ERROR, fmt::format("[{}] {}", vocab_path, e.message()));
   }
   return loaded;
 }

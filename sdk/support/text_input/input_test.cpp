@@ -34,9 +34,13 @@ TEST_CASE("plain, gzip, zstd and xz give the same bytes, told by content") {
   for (const char* tool : {"gzip", "zstd -q", "xz"}) {
     const std::string other = folder.file("packed");
     if (!packed(std::string(tool) + " -c '" + plain + "' > '" + other + "' 2>/dev/null")) continue;
+    const std::string lacks = support::error_of([&] { InputStream{other}; });
+    if (!lacks.empty()) {  // a build without the library says so
+      CHECK(support::contains(lacks, "which this build cannot read"));
+      continue;
+    }
     CHECK(read_input(other) == text());
     // Cut short, it is refused.
-    std::string bytes = read_input(plain);
     std::ifstream in(other, std::ios::binary);
     const std::string all{std::istreambuf_iterator<char>(in), {}};
     write(other, all.substr(0, all.size() / 2));

@@ -105,6 +105,9 @@ int32_t stop(gestalt_session*) noexcept { return stop_requested(); }
 gestalt_status* set_steps(gestalt_session* s, int64_t steps) noexcept {
   return guarded([&] { Session::of(s).set_steps(steps); });
 }
+int64_t steps_done(gestalt_session* s) noexcept {
+  return number([&] { return Session::of(s).trainer().steps_done(); });
+}
 void output_folder(gestalt_session* s, gestalt_str* out) noexcept {
   try {
     *out = str_of(Session::of(s).output_folder().native());
@@ -134,6 +137,7 @@ const gestalt_session_api kSessionApi = {sizeof(gestalt_session_api),
                                          arguments,
                                          stop,
                                          set_steps,
+                                         steps_done,
                                          output_folder};
 
 }  // namespace gestalt::core

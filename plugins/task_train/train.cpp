@@ -39,8 +39,9 @@ class Train : public Task {
     const bool has_steps = s.has("train.steps"), has_minutes = s.has("train.minutes"), has_tokens = s.has("train.tokens");
     if (has_steps + has_minutes + has_tokens == 0)
       throw Error(GESTALT_CONFIG_ERROR, "[train] has no length; set train.steps, train.tokens or train.minutes");
-    if (has_tokens && (has_steps || has_minutes))
-      throw Error(GESTALT_CONFIG_ERROR, "[train] has two lengths; leave tokens, or steps and minutes, out");
+    // A run whose length was measured carries both: the number of updates then counts.
+    if (has_tokens && has_minutes)
+      throw Error(GESTALT_CONFIG_ERROR, "[train] has two lengths; leave tokens or minutes out");
     if (has_minutes) limit_seconds_ = s.f64("train.minutes") * 60;
     if (has_steps) steps_ = s.i64("train.steps");
     const int64_t log_every = s.i64("train.log_every"), eval_every = s.i64("train.eval_every"),
@@ -51,13 +52,15 @@ class Train : public Task {
     s.open_optimizer();
     host_.info(text("%lld parameters, output '%s'", static_cast<long long>(s.num_parameters()),
                                      std::string(s.output_folder()).c_str()));
-    if (has_tokens) {
+    if (has_tokens && !has_steps) {
       const int64_t each = s.i64("train.global_batch") * s.i64("model.seq_len");
       fix(s, (s.i64("train.tokens") + each - 1) / each);
     }
     begin_ = Clock::now();
-    int64_t done = -1;
-    bool saved = false;
+    int64_t done = s.steps_done();
+    bool saved = true;
+    if (steps_ && done >= *steps_)
+      host_.info(text("nothing to do: %lld of %lld updates are done", static_cast<long long>(done), static_cast<long long>(*steps_)));
     for (;;) {
       if (steps_ && done >= *steps_) break;
       if (has_minutes && has_steps && done > 0 && seconds_since(begin_) >= limit_seconds_) break;

@@ -58,6 +58,7 @@ class Session {
   }
   // Where the configuration leaves the length of the run open (train.minutes).
   void set_steps(int64_t steps) { check(host_, api().set_steps(session_, steps)); }
+  int64_t steps_done() const { return api().steps_done(session_); }
   // num -1: all samples.
   gestalt_step_result evaluate(std::string_view split, int64_t first = 0, int64_t num = -1) {
     gestalt_step_result result{};

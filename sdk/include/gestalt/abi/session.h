@@ -55,6 +55,7 @@ typedef struct gestalt_session_api {
   /* The number of updates of the run, where the configuration leaves it open (train.minutes): the schedule decays until
    * then. Once, during warm-up; an error when train.steps is set. */
   gestalt_status* (*set_steps)(gestalt_session* s, int64_t steps) GESTALT_NOEXCEPT;
+  int64_t (*steps_done)(gestalt_session* s) GESTALT_NOEXCEPT; /* updates done, those before a resume included */
   void (*output_folder)(gestalt_session* s, gestalt_str* out) GESTALT_NOEXCEPT; /* [run] output, exists */
 } gestalt_session_api;
 

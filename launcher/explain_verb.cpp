@@ -122,7 +122,7 @@ int run_explain(const Arguments& arguments) {
       std::fputs((what == "kernels" ? kernels(e) : program(e)).c_str(), stdout);
     }
   }
-  run.registry().shutdown();
+  run.shutdown();
   return code;
 }
 

@@ -86,17 +86,26 @@ class TaskVerbs : public VerbSource {
     const core::ComponentRef task = known.component("task/1", verb);
     const auto* table = static_cast<const gestalt_task_1*>(task.component->table);
     const std::string usage(view_of(table->usage));
-    const bool takes_run = table->flags & GESTALT_TASK_TAKES_RUN;
-    const HostFlags flags = split_flags(arguments, takes_run);
+    const bool may_take_run = table->flags & GESTALT_TASK_MAY_TAKE_RUN;
+    bool takes_run = (table->flags & GESTALT_TASK_TAKES_RUN) || may_take_run;
+    HostFlags flags = split_flags(arguments, takes_run);
     if (flags.help) {
       std::fputs(fmt::format("usage: {}\n", usage).c_str(), stdout);
       return 0;
+    }
+    if (may_take_run && !flags.target.empty()) {
+      takes_run = core::is_run(flags.target);
+      if (!takes_run && !(flags.sets.empty() && flags.resume.empty()))
+        throw UsageError(fmt::format("--set, --device, --debug and --resume need a model, '{}' is none", flags.target));
+      flags.rest.insert(flags.rest.begin(), flags.target);
     }
     if (takes_run && flags.target.empty())
       throw UsageError(fmt::format("no CONFIG or MODEL given\nusage: {}", usage));
     core::install_signal_handlers();
     if (!takes_run) return run_bare(verb, plugin, flags);
-    core::Run run(options_of(flags, table->flags & GESTALT_TASK_USES_DATA));
+    core::RunOptions options = options_of(flags, table->flags & GESTALT_TASK_USES_DATA);
+    options.defaults = std::string(view_of(table->defaults));
+    core::Run run(options);
     if (!run.registry().plugin(plugin)) run.registry().load({plugin});
     return execute(run, verb, flags);
   }
@@ -121,7 +130,7 @@ class TaskVerbs : public VerbSource {
                    stderr);
       }
     }
-    run.registry().shutdown();
+    run.shutdown();
     return code;
   }
 

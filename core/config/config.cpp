@@ -280,6 +280,19 @@ void Config::merge_checkpoint(const ConfigNode& saved, const std::string& name) 
   merge_absent(root_, stamped);
 }
 
+void Config::merge_defaults(std::string_view text, const std::string& name) {
+  ConfigNode defaults = read_toml_text(text, name);
+  stamp(defaults, Origin::of(Origin::Kind::kDefault, name));
+  const ConfigNode* more = find_path(defaults, "plugins.use");
+  ConfigNode* use = find_mutable("plugins.use");
+  if (more && use && use->is_array())
+    for (const ConfigNode& id : more->elements())
+      if (std::none_of(use->elements().begin(), use->elements().end(),
+                       [&](const ConfigNode& known) { return known.is_string() && known.as_string() == id.as_string(); }))
+        use->elements().push_back(id);
+  merge_absent(root_, defaults);
+}
+
 std::vector<std::pair<std::string, const ConfigNode*>> Config::leaves() const { return leaves_of(root_); }
 
 std::string Config::explain() const {

@@ -55,6 +55,8 @@ class Config {
   bool set_default(std::string_view path, ConfigNode value, const Origin& origin);
   // Everything the configuration does not have yet. `name` is the checkpoint's, for messages.
   void merge_checkpoint(const ConfigNode& saved, const std::string& name);
+  // The same from TOML text, as defaults; [plugins] use is added to instead.
+  void merge_defaults(std::string_view text, const std::string& name);
 
   // Every leaf with its path, in the order of the files.
   std::vector<std::pair<std::string, const ConfigNode*>> leaves() const;

@@ -10,6 +10,7 @@
 #include "gestalt/abi/comm.h"
 #include "gestalt/abi/dataset.h"
 #include "gestalt/abi/device.h"
+#include "gestalt/abi/format.h"
 #include "gestalt/abi/module.h"
 #include "gestalt/abi/optimizer.h"
 #include "gestalt/abi/session.h"
@@ -35,7 +36,7 @@ constexpr Kind kKinds[] = {
     {"device/1", sizeof(gestalt_device_1)},       {"comm/1", sizeof(gestalt_comm_1)},
     {"module/1", sizeof(gestalt_module_1)},       {"optimizer/1", sizeof(gestalt_optimizer_1)},
     {"tracker/1", sizeof(gestalt_tracker_1)},     {"checkpoint/1", sizeof(gestalt_checkpoint_1)},
-    {"task/1", sizeof(gestalt_task_1)},
+    {"task/1", sizeof(gestalt_task_1)},           {"format/1", sizeof(gestalt_format_1)},
 };
 
 template <class... Args>

@@ -63,6 +63,16 @@ const std::vector<FieldSpec>& inference_fields() {
   return *kFields;
 }
 
+const std::vector<FieldSpec>& loss_fields() {
+  static const auto* kFields = new std::vector<FieldSpec>([] {
+    std::vector<FieldSpec> all = inference_fields();
+    all.push_back({"labels", GESTALT_I32, {"tokens"}});
+    all.push_back({"weights", GESTALT_F32, {"tokens"}});
+    return all;
+  }());
+  return *kFields;
+}
+
 DataSource::DataSource(const Registry& registry, const Config& config) : registry_(registry), config_(config) {
   if (!config.has("tokenizer.type")) return;
   const AttrList attrs = section(config, "tokenizer");
@@ -107,6 +117,12 @@ const DataSource::Split* DataSource::split(const std::string& name) {
   s->digest = to_hex(info.digest, sizeof(info.digest));
   splits_.emplace_back(name, std::move(s));
   return splits_.back().second.get();
+}
+
+BatchSpec DataSource::batches(const std::string& name, int64_t max_samples) {
+  const Split* s = split(name);
+  if (!s) fail(GESTALT_NOT_FOUND, "[data] has no split '{}'", name);
+  return {s->fields, s->max_tokens * max_samples, s->max_sequences * max_samples};
 }
 
 void DataSource::read(const std::string& split, const std::vector<int64_t>& samples, std::vector<Tensor>& views,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,17 @@ std::vector<BatchField> batch_fields(const std::vector<FieldSpec>& specs, DimTab
 // The standard fields that generation makes: tokens, positions, seq_starts, keys.
 const std::vector<FieldSpec>& inference_fields();
 
+// What inference_fields lacks for a loss: labels and weights.
+const std::vector<FieldSpec>& loss_fields();
+
+// The fields of batches and their largest sizes.
+struct BatchSpec {
+  std::vector<FieldSpec> fields;
+  int64_t max_tokens = 0, max_sequences = 0;
+};
+// Fills the host views of one batch, in the order of its fields, and says how large it is.
+using FillBatch = std::function<void(std::vector<Tensor>& views, int64_t* num_tokens, int64_t* num_sequences)>;
+
 // The tokenizer and data set of a run.
 class DataSource {
  public:
@@ -45,6 +57,13 @@ class DataSource {
   };
   // NULL when the data set has no such split.
   const Split* split(const std::string& name);
+  // Batches of at most `max_samples` samples of a split, which must exist, and what reads one.
+  BatchSpec batches(const std::string& split, int64_t max_samples);
+  FillBatch reader(const std::string& split, const std::vector<int64_t>& samples) {
+    return [this, &split, &samples](std::vector<Tensor>& views, int64_t* num_tokens, int64_t* num_sequences) {
+      read(split, samples, views, num_tokens, num_sequences);
+    };
+  }
   // Into host memory, in the order of the split's fields.
   void read(const std::string& split, const std::vector<int64_t>& samples, std::vector<Tensor>& views, int64_t* num_tokens,
             int64_t* num_sequences);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 
 #include "core/base/host.h"
 #include "core/config/attr_list.h"
@@ -70,28 +71,62 @@ std::map<std::string, std::string> string_table(const ConfigNode* node, std::str
   return out;
 }
 
+bool is_checkpoint(const fs::path& target) {
+  std::error_code ec;
+  return fs::is_directory(target, ec) && fs::exists(target / kResolvedName, ec);
+}
+
+// A regular file without a zero byte near its start: run files are, files of tensors are not.
+bool is_text(const fs::path& target) {
+  std::error_code ec;
+  if (!fs::is_regular_file(target, ec)) return false;
+  std::ifstream in(target, std::ios::binary);
+  char head[4096];
+  in.read(head, sizeof(head));
+  return std::find(head, head + in.gcount(), '\0') == head + in.gcount();
+}
+
 }  // namespace
 
 void publish_interfaces() { parallel(); }
+
+bool is_run(const fs::path& target) {
+  std::error_code ec;
+  if (!fs::exists(target, ec)) return false;
+  if (is_checkpoint(target) || is_text(target)) return true;
+  Registry registry;
+  registry.discover(plugin_search({}, Trust::kNamed));
+  return ForeignModel::detect(registry, fs::absolute(target).lexically_normal()) != nullptr;
+}
 
 Run::Run(const RunOptions& options) {
   publish_interfaces();
   fs::path file = options.target;
   std::error_code ec;
-  if (fs::is_directory(file, ec)) {
+  if (!fs::exists(file, ec))
+    fail(GESTALT_NOT_FOUND, "[{}] no such file, expected a run file or a model", options.target.native());
+  if (is_checkpoint(file)) {
     checkpoint_ = fs::absolute(file).lexically_normal();
     file = checkpoint_ / kResolvedName;
-    if (!fs::exists(file, ec))
-      fail(GESTALT_NOT_FOUND, "[{}] is a folder without '{}', expected a checkpoint or a run file", options.target.native(),
-           kResolvedName);
-  } else if (!fs::exists(file, ec)) {
-    fail(GESTALT_NOT_FOUND, "[{}] no such file, expected a run file or a checkpoint folder", options.target.native());
+  } else if (!is_text(file)) {
+    registry_.discover(plugin_search({}, Trust::kNamed));
+    foreign_ = ForeignModel::detect(registry_, fs::absolute(file).lexically_normal());
+    if (!foreign_)
+      fail(fs::is_directory(file, ec) ? GESTALT_NOT_FOUND : GESTALT_DATA_ERROR,
+           "[{}] holds neither '{}' nor anything that a format plugin knows, expected a run file, a checkpoint or a model",
+           options.target.native(), kResolvedName);
   }
-  config_ = Config::load(file, options.sets, options.environment);
+  config_ = foreign_ ? Config::from_text(foreign_->open().config_text(), foreign_->path().native(), options.sets,
+                                         options.environment)
+                     : Config::load(file, options.sets, options.environment);
+  if (!options.defaults.empty()) config_.merge_defaults(options.defaults, "default of the task");
   if (!options.uses_data)
     for (const char* section : {"data", "optimizer", "train", "metrics"}) config_.root().erase(section);
 
   const Trust trust = config_.str("plugins.trust", "named") == "locked" ? Trust::kLocked : Trust::kNamed;
+  if (foreign_ && trust == Trust::kLocked)
+    fail(GESTALT_CONFIG_ERROR, "[plugins.trust] is 'locked', but '{}' was opened by plugin '{}', which no lock file names; "
+         "write a run file", options.target.native(), foreign_->plugin());
   registry_.discover(plugin_search(search_of(config_, fs::absolute(file).parent_path()), trust));
   const std::vector<std::string> use = config_.str_list("plugins.use");
   for (const std::string& id : use) registry_.find(id);

@@ -10,17 +10,22 @@
 #include "core/plugin/registry.h"
 #include "core/program/bind.h"
 #include "core/session/compiled.h"
+#include "core/session/model_source.h"
 #include "gestalt/abi/comm.h"
 
 namespace gestalt::core {
 
 // What the command line says about a run.
 struct RunOptions {
-  std::filesystem::path target;  // a run file, or a checkpoint folder (told apart by content)
+  std::filesystem::path target;  // a run file, a checkpoint folder or another program's model (told apart by content)
   std::vector<std::string> sets;
   std::vector<std::string> environment;
   bool uses_data = true;  // false: the data, optimizer, train and metrics sections are not looked at
+  std::string defaults;   // of the task: TOML that completes the configuration
 };
+
+// Whether a path holds something that Run opens; else it is a folder or file of another kind.
+bool is_run(const std::filesystem::path& target);
 
 // A configured run: the checked configuration, the loaded plugins and what they define. Nothing is created yet.
 class Run {
@@ -36,11 +41,18 @@ class Run {
   const OpRegistry& ops() const { return ops_; }
   // The checkpoint folder that the command line named; empty if it named a run file.
   const std::filesystem::path& checkpoint() const { return checkpoint_; }
+  // The other program's model that the command line named; NULL if it named something else.
+  const ForeignModel* foreign() const { return foreign_.get(); }
   uint32_t dtype() const { return dtype_; }
   uint64_t seed() const { return seed_; }
   std::filesystem::path output() const;
   KernelPolicy kernel_policy(const std::string& kernels_of) const;
   RecomputePolicy recompute_policy() const;
+  // After the last use: what plugins made, then the plugins.
+  void shutdown() {
+    foreign_.reset();
+    registry_.shutdown();
+  }
   // Fixes train.steps where the run file leaves it open; checkpoints then carry it.
   void set_steps(int64_t steps);
 
@@ -48,6 +60,7 @@ class Run {
   Config config_;
   std::filesystem::path checkpoint_;
   Registry registry_;
+  std::unique_ptr<ForeignModel> foreign_;
   OpRegistry ops_;
   uint32_t dtype_ = 0;
   uint64_t seed_ = 0;

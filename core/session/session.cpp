@@ -72,7 +72,10 @@ void Session::open_model(const std::string& load_from) {
   }
   if (from.empty()) from = run_.config().str("checkpoint.load", "");
   loaded_from_ = from;
-  if (!from.empty()) {
+  if (from.empty() && run_.foreign()) {
+    run_.foreign()->open().load(tree(), store());
+    spdlog::info("loaded '{}'", run_.foreign()->path().native());
+  } else if (!from.empty()) {
     loaded_ = load_checkpoint(run_, store(), tree(), {}, from, false);
     spdlog::info("loaded '{}' (step {})", from.native(), loaded_.step);
   } else if (const std::string init = run_.config().str("model.init_from", ""); !init.empty()) {
@@ -85,7 +88,7 @@ void Session::open_model(const std::string& load_from) {
 
 void Session::open_optimizer() {
   open_data();
-  trainer_ = std::make_unique<Trainer>(run_, machine(), tree(), store(), data());
+  trainer_ = std::make_unique<Trainer>(run_, machine(), tree(), store(), &data());
   check_rules();
   if (loaded_from_.empty()) return;
   const TrainingState state = load_checkpoint(run_, store(), tree(), trainer_->optimizer_states(), loaded_from_, true);
@@ -121,7 +124,7 @@ gestalt_step_result Session::evaluate(const std::string& split, int64_t first, i
   const int64_t batch = run_.config().i64("train.micro_batch", run_.config().i64("train.global_batch", 1));
   auto& program = evaluators_[split];
   if (!program)
-    program = std::make_unique<LossProgram>(run_, machine(), tree(), store(), data(), split, batch, false, nullptr, nullptr);
+    program = std::make_unique<LossProgram>(run_, machine(), tree(), store(), data().batches(split, batch), false, nullptr, nullptr);
   if (num < 0) {
     if (s->num_samples < 0)
       fail(GESTALT_INVALID_ARGUMENT, "[evaluate] split '{}' is unlimited; say how many samples", split);
@@ -135,7 +138,7 @@ gestalt_step_result Session::evaluate(const std::string& split, int64_t first, i
   for (int64_t at = first; at < first + num; at += batch) {
     std::vector<int64_t> samples;
     for (int64_t i = at; i < std::min(at + batch, first + num); ++i) samples.push_back(i);
-    r.weight += program->run(samples, at > first, false);
+    r.weight += program->run(data().reader(split, samples), at > first, false);
     r.num_tokens += program->num_tokens();
   }
   r.loss = r.weight > 0 ? program->sums().at(program->loss_name() + ".sum") / r.weight : 0;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,11 @@ class Session {
   void open_optimizer();
   void set_steps(int64_t steps);
   gestalt_step_result evaluate(const std::string& split, int64_t first, int64_t num);
+  // Loss sum and weight of one batch in host memory; see gestalt_session_api.run_batch.
+  std::pair<double, double> run_batch(std::span<const gestalt_batch_view> fields, uint64_t flags);
+  gestalt_step_result update(double rate) { return trainer_for_batches().update(rate); }
+  void open_reference(const std::string& tensors_file, const std::string& prefix);
+  void read_tensor(int32_t kind, const std::string& name, gestalt_view& out);
   std::filesystem::path save();
   void metrics(int64_t step, const gestalt_metric* metrics, uint64_t num);
   const std::filesystem::path& output_folder();
@@ -69,6 +75,7 @@ class Session {
     Instance instance;
   };
   void check_rules();
+  Trainer& trainer_for_batches();
 
   Run& run_;
   Abi abi_;
@@ -82,6 +89,8 @@ class Session {
   std::unique_ptr<ParameterStore> store_;
   std::unique_ptr<Trainer> trainer_;
   std::map<std::string, std::unique_ptr<LossProgram>> evaluators_;
+  std::unique_ptr<LossProgram> batch_evaluator_;
+  std::unique_ptr<ForeignTensors> reference_;
   std::unique_ptr<Predictor> predictor_;
   std::filesystem::path loaded_from_;
   TrainingState loaded_;

@@ -115,6 +115,40 @@ void output_folder(gestalt_session* s, gestalt_str* out) noexcept {
     *out = {nullptr, 0};
   }
 }
+gestalt_status* parameters(gestalt_session* s, const gestalt_shard_sink* sink) noexcept {
+  return guarded([&] {
+    for (const Parameter* p : Session::of(s).tree().parameters()) {
+      Tensor t(p->type.dtype, p->global_shape);
+      const std::vector<int64_t> offset(p->global_shape.size(), 0);
+      gestalt_shard shard{};
+      shard.struct_size = sizeof(shard);
+      shard.name = str_of(p->path);
+      shard.global = p->global_shape.data();
+      shard.offset = offset.data();
+      shard.parts = p->parts.data();
+      shard.num_parts = p->parts.size();
+      shard.view = t.view;
+      sink->put(sink->self, &shard);
+    }
+  });
+}
+gestalt_status* open_reference(gestalt_session* s, gestalt_str tensors_file, gestalt_str prefix) noexcept {
+  return guarded([&] { Session::of(s).open_reference(std::string(view_of(tensors_file)), std::string(view_of(prefix))); });
+}
+gestalt_status* read_tensor(gestalt_session* s, int32_t kind, gestalt_str name, gestalt_view* out) noexcept {
+  return guarded([&] { Session::of(s).read_tensor(kind, std::string(view_of(name)), *out); });
+}
+gestalt_status* run_batch(gestalt_session* s, const gestalt_batch_view* fields, uint64_t num, uint64_t flags,
+                          double* loss_sum, double* weight) noexcept {
+  return guarded([&] {
+    const auto [sum, w] = Session::of(s).run_batch({fields, num}, flags);
+    *loss_sum = sum;
+    *weight = w;
+  });
+}
+gestalt_status* update(gestalt_session* s, double lr, gestalt_step_result* out) noexcept {
+  return guarded([&] { *out = Session::of(s).update(lr); });
+}
 
 }  // namespace
 
@@ -138,6 +172,11 @@ const gestalt_session_api kSessionApi = {sizeof(gestalt_session_api),
                                          stop,
                                          set_steps,
                                          steps_done,
-                                         output_folder};
+                                         output_folder,
+                                         parameters,
+                                         open_reference,
+                                         read_tensor,
+                                         run_batch,
+                                         update};
 
 }  // namespace gestalt::core

@@ -56,18 +56,16 @@ void bind_inputs(Compiled& compiled, const ModelTree& tree, const ParameterStore
   compiled.forget_graphs();
 }
 
-LossProgram::LossProgram(const Run& run, Machine& machine, const ModelTree& tree, ParameterStore& store, DataSource& data,
-                         const std::string& split, int64_t max_samples, bool train, void* step_scalars, void* step_seed)
-    : machine_(machine), data_(data), split_(split), max_samples_(max_samples), sums_(machine.device()) {
-  const DataSource::Split* s = data.split(split);
-  if (!s) fail(GESTALT_NOT_FOUND, "[data] has no split '{}'", split);
-  const int64_t max_tokens = s->max_tokens * max_samples, max_sequences = s->max_sequences * max_samples;
-  batch_ = std::make_unique<BatchBuffers>(machine.device(), s->fields, max_tokens, max_sequences);
+LossProgram::LossProgram(const Run& run, Machine& machine, const ModelTree& tree, ParameterStore& store,
+                         const BatchSpec& batches, bool train, void* step_scalars, void* step_seed)
+    : machine_(machine), sums_(machine.device()) {
+  batch_ = std::make_unique<BatchBuffers>(machine.device(), batches.fields, batches.max_tokens, batches.max_sequences);
   compiled_ = std::make_unique<Compiled>(
       run.ops(), run.registry(), machine.device(), machine.policy(), static_cast<int>(machine.streams().size()),
       [](Program&) {},
       [&](Program& program) {
-        Builder builder(program, batch_fields(s->fields, program.dims(), max_tokens, max_sequences),
+        Builder builder(program,
+                        batch_fields(batches.fields, program.dims(), batches.max_tokens, batches.max_sequences),
                         train ? GESTALT_PHASE_TRAIN : GESTALT_PHASE_EVAL);
         builder.emit(tree.root(), {});
         if (program.losses.empty())
@@ -80,11 +78,11 @@ LossProgram::LossProgram(const Run& run, Machine& machine, const ModelTree& tree
   bind_inputs(*compiled_, tree, store, batch_.get(), &sums_, step_scalars, step_seed);
 }
 
-double LossProgram::load(const std::vector<int64_t>& samples) {
+double LossProgram::load(const FillBatch& fill) {
   const auto begin = std::chrono::steady_clock::now();
   machine_.device().sync(machine_.streams()[0]);  // the staging memory is free again
   int64_t sequences = 0;
-  data_.read(split_, samples, batch_->host(), &num_tokens_, &sequences);
+  fill(batch_->host(), &num_tokens_, &sequences);
   batch_->resize(num_tokens_, sequences);
   double weight = static_cast<double>(num_tokens_);
   if (const int64_t w = batch_->index("weights"); w >= 0) {
@@ -99,20 +97,20 @@ double LossProgram::load(const std::vector<int64_t>& samples) {
   return weight;
 }
 
-double LossProgram::run(const std::vector<int64_t>& samples, bool accumulate, bool capture) {
-  const double weight = load(samples);
+double LossProgram::run(const FillBatch& fill, bool accumulate, bool capture) {
+  const double weight = load(fill);
   compiled_->run(machine_.device(), machine_.streams(), accumulate, capture);
   return weight;
 }
 
-double LossProgram::run_eager(const std::vector<int64_t>& samples, bool accumulate) {
-  const double weight = load(samples);
+double LossProgram::run_eager(const FillBatch& fill, bool accumulate) {
+  const double weight = load(fill);
   compiled_->executable().run_eager(machine_.streams(), accumulate, true);
   return weight;
 }
 
-Trainer::Trainer(const Run& run, Machine& machine, const ModelTree& tree, ParameterStore& store, DataSource& data)
-    : machine_(machine), store_(store), schedule_(LearningRate::from(run.config())), seed_(run.seed()) {
+Trainer::Trainer(const Run& run, Machine& machine, const ModelTree& tree, ParameterStore& store, DataSource* data)
+    : run_(run), tree_(tree), machine_(machine), store_(store), data_(data), schedule_(LearningRate::from(run.config())), seed_(run.seed()) {
   const Config& config = run.config();
   global_batch_ = config.i64("train.global_batch");
   micro_batch_ = config.i64("train.micro_batch", global_batch_);
@@ -160,9 +158,13 @@ Trainer::Trainer(const Run& run, Machine& machine, const ModelTree& tree, Parame
       fail(GESTALT_CONFIG_ERROR, "{}: [optimizer.groups] where = '{}' has no effect: no parameter matches",
            groups->elements()[i].origin.position(), config.str(fmt::format("optimizer.groups[{}].where", i)));
 
-  loss_ = std::make_unique<LossProgram>(run, machine, tree, store, data, "train", micro_batch_, true, step_scalars_.data(),
+  update_ = make_update();
+  if (data) make_loss(data->batches(split_, micro_batch_));
+}
+
+void Trainer::make_loss(const BatchSpec& batches) {
+  loss_ = std::make_unique<LossProgram>(run_, machine_, tree_, store_, batches, true, step_scalars_.data(),
                                         step_seed_.data());
-  update_ = make_update(run, tree);
   std::string why;
   if (capture_)
     for (const Compiled* c : {&loss_->compiled(), static_cast<const Compiled*>(update_.get())})
@@ -170,10 +172,10 @@ Trainer::Trainer(const Run& run, Machine& machine, const ModelTree& tree, Parame
         fail(GESTALT_CONFIG_ERROR, "[run.capture] the step cannot be captured: {}", why);
 }
 
-std::unique_ptr<Compiled> Trainer::make_update(const Run& run, const ModelTree& tree) {
+std::unique_ptr<Compiled> Trainer::make_update() {
   auto flat_name = [](size_t flat, const std::string& what) { return fmt::format("flat:{}.{}", flat, what); };
   auto compiled = std::make_unique<Compiled>(
-      run.ops(), run.registry(), machine_.device(), machine_.policy(), 1, [](Program&) {},
+      run_.ops(), run_.registry(), machine_.device(), machine_.policy(), 1, [](Program&) {},
       [&](Program& program) {
         Builder b(program, {}, GESTALT_PHASE_AFTER_BACKWARD);
         b.region = Region::kUpdate;
@@ -225,7 +227,7 @@ std::unique_ptr<Compiled> Trainer::make_update(const Run& run, const ModelTree& 
     e.bind_input(flat_name(i, "segments"), f.segment_table.data());
     e.bind_input(flat_name(i, "segment_hyper"), f.segment_hyper.data());
   }
-  bind_inputs(*compiled, tree, store_, nullptr, nullptr, step_scalars_.data(), step_seed_.data());
+  bind_inputs(*compiled, tree_, store_, nullptr, nullptr, step_scalars_.data(), step_seed_.data());
   return compiled;
 }
 
@@ -247,10 +249,36 @@ void Trainer::upload_scalars(double rate, double inv_tokens) {
                                    machine_.streams()[0]);
 }
 
+double Trainer::accumulate(const FillBatch& fill, bool more) {
+  return eager_ ? loss_->run_eager(fill, more) : loss_->run(fill, more, capture_);
+}
+
 double Trainer::accumulate_gradients(const std::vector<int64_t>& samples) {
   upload_seed();
-  loss_->run(samples, false, false);
+  loss_->run(data_->reader(split_, samples), false, false);
   return loss_->sums().at(loss_->loss_name() + ".sum");
+}
+
+double Trainer::run_batch(const BatchSpec& size, const FillBatch& fill, bool more) {
+  if (!loss_ || !loss_->fits(size.max_tokens, size.max_sequences)) {
+    if (more)
+      fail(GESTALT_INVALID_ARGUMENT, "[run_batch] {} tokens in {} sequences are more than the first batch had, expected "
+           "the largest batch first", size.max_tokens, size.max_sequences);
+    make_loss(size);
+  }
+  upload_seed();
+  const double weight = accumulate(fill, more);
+  batch_weight_ = more ? batch_weight_ + weight : weight;
+  return weight;
+}
+
+gestalt_step_result Trainer::update(double rate) {
+  if (!loss_) fail(GESTALT_INVALID_ARGUMENT, "[update] comes before any run_batch with gradients");
+  gestalt_step_result r{};
+  r.struct_size = sizeof(r);
+  r.weight = batch_weight_;
+  finish(r, rate < 0 ? schedule_.at(steps_done_) : rate);
+  return r;
 }
 
 gestalt_step_result Trainer::step() {
@@ -261,11 +289,18 @@ gestalt_step_result Trainer::step() {
   for (int64_t first = 0; first < global_batch_; first += micro_batch_) {
     samples_.clear();
     for (int64_t i = 0; i < micro_batch_; ++i) samples_.push_back(steps_done_ * global_batch_ + first + i);
-    r.weight += eager_ ? loss_->run_eager(samples_, first > 0) : loss_->run(samples_, first > 0, capture_);
+    r.weight += accumulate(data_->reader(split_, samples_), first > 0);
     r.num_tokens += loss_->num_tokens();
     r.data_seconds += loss_->data_seconds();
   }
-  r.lr = rate_ ? rate_(steps_done_) : schedule_.at(steps_done_);
+  finish(r, schedule_.at(steps_done_));
+  r.step_seconds = seconds_since(begin);
+  return r;
+}
+
+// The update with the gradients of the batches whose weight r holds.
+void Trainer::finish(gestalt_step_result& r, double rate) {
+  r.lr = rate;
   upload_scalars(r.lr, r.weight > 0 ? 1 / r.weight : 0);
   update_->attach(machine_.arenas());
   if (eager_)
@@ -281,8 +316,6 @@ gestalt_step_result Trainer::step() {
   r.grad_norm = static_cast<double>(norm);
   r.skipped = clip < 0;
   r.step = ++steps_done_;
-  r.step_seconds = seconds_since(begin);
-  return r;
 }
 
 }  // namespace gestalt::core

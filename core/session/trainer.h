@@ -30,28 +30,28 @@ class MetricSums {
 // sums.
 class LossProgram {
  public:
-  LossProgram(const Run& run, Machine& machine, const ModelTree& tree, ParameterStore& store, DataSource& data,
-              const std::string& split, int64_t max_samples, bool train, void* step_scalars, void* step_seed);
+  LossProgram(const Run& run, Machine& machine, const ModelTree& tree, ParameterStore& store, const BatchSpec& batches,
+              bool train, void* step_scalars, void* step_seed);
 
-  // Reads samples and runs forward (and backward). Returns the sum of token weights.
-  double run(const std::vector<int64_t>& samples, bool accumulate, bool capture);
+  // Fills a batch and runs forward (and backward). Returns the sum of token weights.
+  double run(const FillBatch& fill, bool accumulate, bool capture);
   // Node by node with finite checks.
-  double run_eager(const std::vector<int64_t>& samples, bool accumulate);
+  double run_eager(const FillBatch& fill, bool accumulate);
+  // Whether batches of this size fit.
+  bool fits(int64_t num_tokens, int64_t num_sequences) const {
+    return num_tokens <= batch_->max_tokens() && num_sequences <= batch_->max_sequences();
+  }
   std::map<std::string, double> sums() { return sums_.read(); }
   const Compiled& compiled() const { return *compiled_; }
-  int64_t max_samples() const { return max_samples_; }
   int64_t num_tokens() const { return num_tokens_; }   // of the last run
   double data_seconds() const { return data_seconds_; }
   const std::vector<std::string>& unused_parameters() const { return unused_; }
   const std::string& loss_name() const { return loss_name_; }
 
  private:
-  double load(const std::vector<int64_t>& samples);
+  double load(const FillBatch& fill);
 
   Machine& machine_;
-  DataSource& data_;
-  std::string split_;
-  int64_t max_samples_;
   std::unique_ptr<BatchBuffers> batch_;
   MetricSums sums_;
   std::unique_ptr<Compiled> compiled_;
@@ -64,34 +64,42 @@ class LossProgram {
 // Training: micro-batches, norm, clip and update. The state after n updates is a function of the configuration and n.
 class Trainer {
  public:
-  Trainer(const Run& run, Machine& machine, const ModelTree& tree, ParameterStore& store, DataSource& data);
+  // data: NULL when every batch comes from run_batch.
+  Trainer(const Run& run, Machine& machine, const ModelTree& tree, ParameterStore& store, DataSource* data);
 
   gestalt_step_result step();
+  // Loss and gradients of one batch, added to those of the last one or in their place. Returns the sum of token weights.
+  double run_batch(const BatchSpec& size, const FillBatch& fill, bool accumulate);
+  // One update with the gradients of run_batch; a negative rate is the schedule's.
+  gestalt_step_result update(double rate);
   int64_t steps_done() const { return steps_done_; }
   void set_steps_done(int64_t steps) { steps_done_ = steps; }
   // Where a decaying schedule ends, when the configuration leaves it open.
   void set_length(int64_t steps) {
     if (schedule_.decay_steps == 0) schedule_.decay_steps = steps;
   }
-  // The rate of update n (from 0) instead of the schedule's, for comparisons with other programs.
-  void override_rate(const std::function<double(int64_t)>& rate) { rate_ = rate; }
   const std::vector<gestalt_optimizer_state>& optimizer_states() const { return states_; }
   LossProgram& loss_program() { return *loss_; }
   const Compiled& update_program() const { return *update_; }
-  // Gradients of one global batch without an update, for gradient checks. Returns the loss sum.
+  // Gradients of samples of the train split without an update, for gradient checks. Returns the loss sum.
   double accumulate_gradients(const std::vector<int64_t>& samples);
 
  private:
+  void make_loss(const BatchSpec& batches);
+  double accumulate(const FillBatch& fill, bool more);
+  void finish(gestalt_step_result& r, double rate);
   void upload_seed();
   void upload_scalars(double rate, double inv_tokens);
-  std::unique_ptr<Compiled> make_update(const Run& run, const ModelTree& tree);
+  std::unique_ptr<Compiled> make_update();
 
+  const Run& run_;
+  const ModelTree& tree_;
   Machine& machine_;
   ParameterStore& store_;
+  DataSource* data_;
   Instance optimizer_;
   std::vector<gestalt_optimizer_state> states_;
   LearningRate schedule_;
-  std::function<double(int64_t)> rate_;
   uint64_t seed_;
   int64_t global_batch_, micro_batch_;
   double clip_;
@@ -101,7 +109,9 @@ class Trainer {
   std::array<int32_t, 4> host_seed_{};
   std::unique_ptr<LossProgram> loss_;
   std::unique_ptr<Compiled> update_;
+  const std::string split_ = "train";
   std::vector<int64_t> samples_;
+  double batch_weight_ = 0;  // of run_batch since the last update
   int64_t steps_done_ = 0;
 };
 

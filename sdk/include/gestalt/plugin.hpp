@@ -5,6 +5,7 @@
 #include "gestalt/comm.hpp"
 #include "gestalt/dataset.hpp"
 #include "gestalt/device.hpp"
+#include "gestalt/format.hpp"
 #include "gestalt/kernel.hpp"
 #include "gestalt/module.hpp"
 #include "gestalt/op.hpp"

@@ -3,6 +3,9 @@
 // file.
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include "gestalt/abi/plugin.h"
 
 #define GESTALT_JOIN_(a, b) a##b
@@ -11,6 +14,20 @@
 #define GESTALT_REGISTER(type, section_name, ...)                                                           \
   __attribute__((section(section_name), used)) static const type* const GESTALT_JOIN(gestalt_registration_, \
                                                                                      __COUNTER__) = &(__VA_ARGS__);
+
+// Defines the inline function `name`, which gives everything that GESTALT_REGISTER put into a section of the plugin's
+// own; the section must have an entry. In a named namespace.
+#define GESTALT_REGISTERED(type, name, section_name)                                                                   \
+  extern const type* const GESTALT_JOIN(name, _begin)[] __asm__("__start_" section_name)                               \
+      __attribute__((visibility("hidden")));                                                                           \
+  extern const type* const GESTALT_JOIN(name, _end)[] __asm__("__stop_" section_name)                                  \
+      __attribute__((visibility("hidden")));                                                                           \
+  inline std::span<const type* const> name() {                                                                         \
+    /* By address: to the compiler these are two arrays, and pointers into two arrays never meet. */                   \
+    const auto bytes = reinterpret_cast<uintptr_t>(GESTALT_JOIN(name, _end)) -                                         \
+                       reinterpret_cast<uintptr_t>(GESTALT_JOIN(name, _begin));                                        \
+    return {GESTALT_JOIN(name, _begin), bytes / sizeof(const type*)};                                                  \
+  }
 
 namespace gestalt::detail {
 

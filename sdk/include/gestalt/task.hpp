@@ -1,7 +1,8 @@
 // Component kind "task/1": a verb of the launcher. A class gives its one line of help:
 //   static constexpr std::string_view usage = "gestalt train CONFIG";
-// and may say what it needs (GESTALT_TASK_; default: a run and its data):
+// and may say what it needs (GESTALT_TASK_; default: a run and its data), and settings that the run file need not have:
 //   static constexpr uint64_t flags = GESTALT_TASK_TAKES_RUN;
+//   static constexpr std::string_view defaults = "[train]\nglobal_batch = 1";
 #pragma once
 
 #include <span>
@@ -108,6 +109,38 @@ class Session {
     api().output_folder(session_, &folder);
     return view_of(folder);
   }
+
+  // Every parameter and buffer of the model: f(const gestalt_shard&), whose view has no data.
+  template <class F>
+  void parameters(F f) const {
+    const gestalt_shard_sink sink = {sizeof(gestalt_shard_sink), &f, [](void* self, const gestalt_shard* shard) noexcept {
+                                       (*static_cast<F*>(self))(*shard);
+                                     }};
+    check(host_, api().parameters(session_, &sink));
+  }
+  void open_reference(std::string_view tensors_file, std::string_view prefix) {
+    check(host_, api().open_reference(session_, str_of(tensors_file), str_of(prefix)));
+  }
+  // kind: GESTALT_TENSOR_. Throws NOT_FOUND for a reference that is not stored.
+  void read_tensor(int32_t kind, std::string_view name, gestalt_view& out) const {
+    check(host_, api().read_tensor(session_, kind, str_of(name), &out));
+  }
+  struct BatchLoss {
+    double sum = 0, weight = 0;
+  };
+  // flags: GESTALT_BATCH_.
+  BatchLoss run_batch(std::span<const gestalt_batch_view> fields, uint64_t flags) {
+    BatchLoss loss;
+    check(host_, api().run_batch(session_, fields.data(), fields.size(), flags, &loss.sum, &loss.weight));
+    return loss;
+  }
+  // A negative rate: the schedule's.
+  gestalt_step_result update(double lr = -1) {
+    gestalt_step_result result{};
+    result.struct_size = sizeof result;
+    check(host_, api().update(session_, lr, &result));
+    return result;
+  }
   gestalt_session* raw() const { return session_; }
   const gestalt_host* host() const { return host_; }
 
@@ -145,13 +178,22 @@ constexpr uint64_t task_flags() {
 }
 
 template <class C>
+constexpr gestalt_str task_defaults() {
+  if constexpr (requires { C::defaults; })
+    return str_of(C::defaults);
+  else
+    return {nullptr, 0};
+}
+
+template <class C>
 inline constexpr gestalt_task_1 task_table = {sizeof(gestalt_task_1), str_of(C::usage), task_flags<C>(),
                                               [](void* self, gestalt_session* session) noexcept {
                                                 return with<Task>(self, [&](Task& t) {
                                                   Session s(session, held<Task>(self).host);
                                                   t.run(s);
                                                 });
-                                              }};
+                                              },
+                                              task_defaults<C>()};
 
 }  // namespace detail
 

@@ -2,6 +2,7 @@
  * does its work with. A task runs on one thread; every function is called on that thread. */
 #pragma once
 
+#include "gestalt/abi/checkpoint.h"
 #include "gestalt/abi/optimizer.h"
 #include "gestalt/abi/tokenizer.h"
 #include "gestalt/abi/tracker.h"
@@ -20,6 +21,21 @@ typedef struct gestalt_step_result {
   int64_t num_tokens;
   double data_seconds, step_seconds;
 } gestalt_step_result;
+
+/* A field of a batch in host memory, contiguous. */
+typedef struct gestalt_batch_view {
+  gestalt_str name; /* "tokens" */
+  gestalt_view view;
+} gestalt_batch_view;
+
+/* Which tensors read_tensor means. */
+#define GESTALT_TENSOR_WEIGHT 0
+#define GESTALT_TENSOR_GRADIENT 1  /* of the last run_batch with gradients: of the loss sum, before any scaling */
+#define GESTALT_TENSOR_REFERENCE 2 /* of what open_reference opened */
+
+/* run_batch flags. */
+#define GESTALT_BATCH_GRADIENTS 1u
+#define GESTALT_BATCH_ACCUMULATE 2u /* gradients and sums add to those of the last run_batch */
 
 typedef struct gestalt_session_api {
   uint64_t struct_size;
@@ -57,6 +73,20 @@ typedef struct gestalt_session_api {
   gestalt_status* (*set_steps)(gestalt_session* s, int64_t steps) GESTALT_NOEXCEPT;
   int64_t (*steps_done)(gestalt_session* s) GESTALT_NOEXCEPT; /* updates done, those before a resume included */
   void (*output_folder)(gestalt_session* s, gestalt_str* out) GESTALT_NOEXCEPT; /* [run] output, exists */
+
+  /* For comparisons with other programs; after open_model. */
+  /* Every parameter and buffer: name, shape, parts, dtype; view.data is NULL. */
+  gestalt_status* (*parameters)(gestalt_session* s, const gestalt_shard_sink* sink) GESTALT_NOEXCEPT;
+  /* A second set of tensors under the names of the model that the command line names; see gestalt_format_1.open. */
+  gestalt_status* (*open_reference)(gestalt_session* s, gestalt_str tensors_file, gestalt_str prefix) GESTALT_NOEXCEPT;
+  /* A whole logical tensor into a contiguous f32 or f64 view of its shape. */
+  gestalt_status* (*read_tensor)(gestalt_session* s, int32_t kind, gestalt_str name, gestalt_view* out) GESTALT_NOEXCEPT;
+  /* Forward (and backward) over a batch that is not from a data set. fields: tokens, labels, positions i32 [t], weights
+   * f32 [t], seq_starts i32 [s+1], keys i32 [t, 2]. Without gradients the model runs as in an evaluation. */
+  gestalt_status* (*run_batch)(gestalt_session* s, const gestalt_batch_view* fields, uint64_t num, uint64_t flags,
+                               double* loss_sum, double* weight) GESTALT_NOEXCEPT;
+  /* Clips, and updates by [optimizer] with the gradients of run_batch. lr below 0: the schedule's. */
+  gestalt_status* (*update)(gestalt_session* s, double lr, gestalt_step_result* out) GESTALT_NOEXCEPT;
 } gestalt_session_api;
 
 struct gestalt_session {
@@ -66,6 +96,9 @@ struct gestalt_session {
 /* What a task needs before it runs. */
 #define GESTALT_TASK_TAKES_RUN 1u  /* its first argument is CONFIG or MODEL, which the host reads and checks */
 #define GESTALT_TASK_USES_DATA 2u  /* it reads the data, optimizer and train sections; else they are not looked at */
+/* Its first argument may be a MODEL. Then the host opens it as with TAKES_RUN; anything else is the task's own to read.
+ * Either way it stays among the arguments. */
+#define GESTALT_TASK_MAY_TAKE_RUN 4u
 
 typedef struct gestalt_task_1 {
   uint64_t struct_size;
@@ -73,4 +106,6 @@ typedef struct gestalt_task_1 {
   uint64_t flags;    /* GESTALT_TASK_ */
   /* NULL: done. INTERRUPTED: stopped after a clean save. */
   gestalt_status* (*run)(void* self, gestalt_session* session) GESTALT_NOEXCEPT;
+  /* TOML that completes the run file: what it does not say. [plugins] use is added to. */
+  gestalt_str defaults;
 } gestalt_task_1;

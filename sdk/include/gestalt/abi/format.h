@@ -1,0 +1,31 @@
+/* Gestalt plugin ABI, version 1: component kind "format/1": models that other programs wrote, read as a run file and
+ * logical tensors. [setup] but for read. */
+#pragma once
+
+#include "gestalt/abi/tokenizer.h"
+
+/* Lines of a model's key report; the kind goes as `item` of the sink. */
+#define GESTALT_KEY_LOADED 0
+#define GESTALT_KEY_MISSING 1    /* asked for, not stored */
+#define GESTALT_KEY_UNEXPECTED 2 /* stored, never asked for */
+#define GESTALT_KEY_RESHAPED 3   /* loaded after a change of layout: transposed, fused, permuted */
+#define GESTALT_KEY_TIED 4       /* stored a second time under another name, or left out because another tensor serves */
+#define GESTALT_KEY_IGNORED 5    /* stored, but known to carry nothing (tables that are computed) */
+
+typedef struct gestalt_format_1 {
+  uint64_t struct_size;
+  /* 1: the file or folder at `path` is of this format, by its content. */
+  int32_t (*detect)(void* self, gestalt_str path) GESTALT_NOEXCEPT;
+  /* tensors_file: a file of tensors under the model's names, "" for the model's own files; prefix is put before every
+   * stored name ("grad."). */
+  gestalt_status* (*open)(void* self, gestalt_str path, gestalt_str tensors_file, gestalt_str prefix,
+                          void** model) GESTALT_NOEXCEPT;
+  /* The run file that describes the model, as TOML: [run] name, [plugins] use, [model], and [tokenizer] if known. */
+  gestalt_status* (*config)(void* model, const gestalt_byte_sink* sink) GESTALT_NOEXCEPT;
+  /* [any] Fills a whole logical tensor ("model.layers.0.mlp.up.weight", contiguous host memory), converted to the
+   * view's dtype. NOT_FOUND when nothing stored gives it; DATA_ERROR for another shape. */
+  gestalt_status* (*read)(void* model, gestalt_str name, gestalt_view* out) GESTALT_NOEXCEPT;
+  /* What read has met so far, one line a key. */
+  gestalt_status* (*report)(void* model, const gestalt_byte_sink* sink) GESTALT_NOEXCEPT;
+  void (*close)(void* model) GESTALT_NOEXCEPT;
+} gestalt_format_1;

@@ -15,8 +15,8 @@ class Mlp : public Module {
       {.name = "activation",
        .type = "str",
        .default_value = "'gelu'",
-       .choices = "gelu|gelu_erf|silu|relu|swiglu",
-       .doc = "between the two matrices; swiglu doubles the first"},
+       .choices = "gelu|gelu_erf|silu|relu|relu2|swiglu|geglu|geglu_erf|reglu",
+       .doc = "between the two matrices; one in glu doubles the first"},
       {.name = "mlp_bias", .type = "bool", .default_value = "false", .doc = "biases of both matrices"},
       {.name = "init_std", .type = "f64", .default_value = "0.02", .min = "0.0", .doc = "deviation of initial weights"},
       {.name = "layers", .type = "i64", .default_value = "1", .min = "1", .doc = "depth: `down` starts at init_std / sqrt(2 layers)"}};
@@ -27,10 +27,11 @@ class Mlp : public Module {
   Tensor emit(Build& b, Tensor x_th) const { return b.call(down_, activate(b.call(up_, x_th))); }
 
  private:
+  static bool gated(std::string_view activation) { return activation.find("glu") != std::string_view::npos; }
   static Linear up(Declare& d, const Attrs& c) {
     LinearOptions o{.bias = c.boolean("mlp_bias"), .init = Init::normal(c.f64("init_std"))};
     const int64_t f = c.i64("ffn");
-    if (c.str("activation") != "swiglu") return d.column_linear("up", c.i64("hidden"), {f}, o);
+    if (!gated(c.str("activation"))) return d.column_linear("up", c.i64("hidden"), {f}, o);
     o.part_names = {"gate", "up"};
     return d.column_linear("gate_up", c.i64("hidden"), {f, f}, o);
   }
@@ -41,8 +42,12 @@ class Mlp : public Module {
   }
   Tensor activate(Tensor x_tf) const {
     if (activation_ == "swiglu") return ops::swiglu(x_tf);
+    if (activation_ == "geglu") return ops::geglu(x_tf);
+    if (activation_ == "geglu_erf") return ops::geglu(x_tf, "none");
+    if (activation_ == "reglu") return ops::reglu(x_tf);
     if (activation_ == "silu") return ops::silu(x_tf);
     if (activation_ == "relu") return ops::relu(x_tf);
+    if (activation_ == "relu2") return ops::relu2(x_tf);
     return ops::gelu(x_tf, activation_ == "gelu_erf" ? "none" : "tanh");
   }
 

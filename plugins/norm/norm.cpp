@@ -9,14 +9,20 @@ class RmsNorm : public Module {
   static constexpr std::string_view name = "gestalt.rms_norm";
   static constexpr ConfigKey keys[] = {
       {.name = "hidden", .type = "i64", .min = "1", .doc = "width", .required = true},
-      {.name = "norm_eps", .type = "f64", .default_value = "1e-5", .min = "0.0", .doc = "added to the mean square"}};
+      {.name = "norm_eps", .type = "f64", .default_value = "1e-5", .min = "0.0", .doc = "added to the mean square"},
+      {.name = "norm_offset", .type = "f64", .default_value = "0.0", .doc = "added to the weights, which start at 1 - offset"}};
 
-  RmsNorm(Declare& d, const Attrs& c) : eps_(c.f64("norm_eps")), norm_(d.norm("", c.i64("hidden"))) {}
-  Tensor emit(Build& b, Tensor x_th) const { return ops::rms_norm(x_th, b.param(norm_.weight), eps_); }
+  RmsNorm(Declare& d, const Attrs& c)
+      : eps_(c.f64("norm_eps")),
+        offset_(c.f64("norm_offset")),
+        weight_(d.param("weight", {c.i64("hidden")}, Init::constant(1 - offset_))) {}
+  Tensor emit(Build& b, Tensor x_th) const {
+    return offset_ == 0 ? ops::rms_norm(x_th, b.param(weight_), eps_) : ops::rms_norm(x_th, b.param(weight_), eps_, offset_);
+  }
 
  private:
-  double eps_;
-  Norm norm_;
+  double eps_, offset_;
+  Param weight_;
 };
 GESTALT_COMPONENT(RmsNorm)
 

@@ -1,34 +1,57 @@
 // The verb "parity": what is in the folder says what is compared.
-#include <filesystem>
-
 #include <fmt/format.h>
 
-#include "gestalt/plugin.hpp"
-#include "gestalt/task.hpp"
-#include "plugins/task_data/parity_report.h"
-#include "support/flags.h"
+#include "plugins/task_parity/comparison.h"
 
 namespace gestalt::task_parity {
+namespace {
+
+const Comparison& comparison_of(const std::string& path, const support::Flags& flags) {
+  std::string known;
+  for (const Comparison* c : comparisons()) {
+    if (c->applies(path, flags)) return *c;
+    known += (known.empty() ? "" : ", ") + std::string(c->what);
+  }
+  throw Error(GESTALT_NOT_FOUND, fmt::format("[parity] {} holds nothing to compare with, expected one of: {}", path, known));
+}
+
+}  // namespace
 
 class ParityTask : public Task {
  public:
   static constexpr std::string_view name = "parity";
-  static constexpr std::string_view usage = "gestalt parity DIR [--json]";
-  static constexpr uint64_t flags = 0;
+  static constexpr std::string_view usage =
+      "gestalt parity DIR|MODEL [--golden FILE] [--json] [--set KEY=VALUE]... [--device NAME]";
+  static constexpr uint64_t flags = GESTALT_TASK_MAY_TAKE_RUN | GESTALT_TASK_USES_DATA;
+  // The training of the reference curves.
+  static constexpr std::string_view defaults = R"([plugins]
+use = ["gestalt.adam"]
+[optimizer]
+type = "gestalt.adamw"
+lr = 1e-3
+min_lr = 1e-4
+schedule = "cosine"
+warmup_steps = 5
+weight_decay = 0.1
+clip = 1.0
+beta1 = 0.9
+beta2 = 0.95
+eps = 1e-8
+[train]
+steps = 20
+global_batch = 1
+)";
 
   ParityTask(Host, Attrs) {}
 
   void run(Session& session) override {
-    const support::Flags f(session.arguments(), {}, {"json"});
-    if (f.words().size() != 1) throw InvalidArgument(fmt::format("[parity] expected one folder; usage: {}", usage));
-    const std::string& folder = f.words()[0];
-    if (!std::filesystem::exists(folder + "/cases.json"))
-      throw Error(GESTALT_NOT_FOUND, fmt::format("[parity] {} holds no cases.json, the list of data cases", folder));
-    const task_data::ParityReport report = task_data::compare_cases(folder);
-    session.print(f.has("json") ? write_json(report.json) + "\n" : report.text);
-    if (report.num_different)
-      throw Error(GESTALT_VALIDATION,
-                  fmt::format("[parity] {} arrays differ, expected all to be equal", report.num_different));
+    const support::Flags f(session.arguments(), {"golden"}, {"json"});
+    if (f.words().size() != 1)
+      throw Error(GESTALT_USAGE_ERROR, fmt::format("[parity] expected one folder; usage: {}", usage));
+    const std::string& path = f.words()[0];
+    const Outcome outcome = comparison_of(path, f).run(session, path, f);
+    session.print(f.has("json") ? write_json(outcome.json) + "\n" : outcome.text);
+    if (!outcome.failed.empty()) throw Error(GESTALT_VALIDATION, "[parity] " + outcome.failed);
   }
 };
 

@@ -1,0 +1,130 @@
+// A model of another program with what that program computed: io.safetensors (a batch, its logits and gradients),
+// expect.json (loss, greedy continuation, a training curve) and train.safetensors (its batches).
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+
+#include "plugins/task_parity/checks.h"
+#include "plugins/task_parity/greedy.h"
+#include "plugins/task_parity/token_batch.h"
+
+namespace gestalt::task_parity {
+namespace {
+
+using support::Json;
+
+// In f32, against a program that sums in another order.
+constexpr double kLogits = 2e-4, kLoss = 1e-5, kGradient = 1e-3, kSmallGradient = 1e-6, kTrainLoss = 2e-3;
+
+bool applies(const std::string& path, const support::Flags&) { return std::filesystem::exists(path + "/expect.json"); }
+
+std::vector<int32_t> ids_of(const Json& json, std::string_view key) {
+  std::vector<int32_t> ids;
+  for (int64_t id : json.i64_list(key)) ids.push_back(static_cast<int32_t>(id));
+  return ids;
+}
+
+void compare_logits(Session& s, const TokenBatch& batch, const support::SafetensorsReader& io, Checks& checks) {
+  const std::vector<float> wanted = read_floats(io, "logits");
+  double worst = 0;
+  size_t at = 0;
+  for (int64_t r = 0; r < batch.rows(); ++r) {
+    const std::vector<float> got = s.logits(batch.row(r));
+    if (at + got.size() > wanted.size())
+      throw Error(GESTALT_DATA_ERROR, fmt::format("[{}] 'logits' has {} elements, expected {}", io.path(), wanted.size(),
+                                                  got.size() * static_cast<size_t>(batch.rows())));
+    for (size_t i = 0; i < got.size(); ++i) {
+      const double difference = std::fabs(static_cast<double>(got[i]) - static_cast<double>(wanted[at + i]));
+      if (!(difference <= worst)) worst = difference;
+    }
+    at += got.size();
+  }
+  checks.add("logits", worst, kLogits, fmt::format("largest difference of {}", at));
+}
+
+double norm(const std::vector<double>& v) { return std::sqrt(std::inner_product(v.begin(), v.end(), v.begin(), 0.0)); }
+
+// Gradients of the mean loss; relative in the 2-norm, absolute where the reference is next to nothing.
+void compare_gradients(Session& s, double weight, Checks& checks) {
+  double worst = 0, worst_small = 0, squares = 0;
+  std::string worst_name, small_name;
+  int64_t num = 0;
+  s.parameters([&](const gestalt_shard& p) {
+    const int64_t count = std::accumulate(p.global, p.global + p.view.ndim, int64_t{1}, std::multiplies<>());
+    std::vector<double> got(static_cast<size_t>(count)), wanted(got.size());
+    gestalt_view v = p.view;
+    v.dtype = kF64;
+    v.data = got.data();
+    const std::string name(view_of(p.name));
+    s.read_tensor(GESTALT_TENSOR_GRADIENT, name, v);
+    v.data = wanted.data();
+    s.read_tensor(GESTALT_TENSOR_REFERENCE, name, v);
+    for (double& g : got) g /= weight;
+    squares += std::inner_product(got.begin(), got.end(), got.begin(), 0.0);
+    const double size = norm(wanted);
+    for (size_t i = 0; i < got.size(); ++i) got[i] -= wanted[i];
+    const bool small = size < kSmallGradient;
+    const double difference = small ? norm(got) : norm(got) / size;
+    double& largest = small ? worst_small : worst;
+    if (!(difference <= largest)) {
+      largest = difference;
+      (small ? small_name : worst_name) = name;
+    }
+    ++num;
+  });
+  checks.add("gradients", worst, kGradient, fmt::format("relative, worst of {}: {}; norm {:.6g}", num, worst_name,
+                                                        std::sqrt(squares)));
+  if (!small_name.empty())
+    checks.add("gradients~0", worst_small, kSmallGradient, fmt::format("of those next to nothing: {}", small_name));
+}
+
+void compare_training(Session& s, const std::string& folder, const Json& expect, Checks& checks) {
+  const Json& train = expect.at("train");
+  const support::SafetensorsReader file(folder + "/train.safetensors");
+  std::vector<TokenBatch> batches;
+  while (file.find(fmt::format("batch{}.input_ids", batches.size())))
+    batches.push_back(TokenBatch::read(file, fmt::format("batch{}.", batches.size())));
+  if (batches.empty())
+    throw Error(GESTALT_DATA_ERROR, fmt::format("[{}] tensor 'batch0.input_ids' is missing", file.path()));
+  const auto& losses = train.at("losses").items();
+  double worst = 0, last = 0;
+  for (size_t step = 0; step < losses.size(); ++step) {
+    s.run_batch(batches[step % batches.size()].fields(), GESTALT_BATCH_GRADIENTS);
+    last = s.update().loss;
+    const double difference = std::fabs(last - losses[step].f64());
+    if (!(difference <= worst)) worst = difference;
+  }
+  checks.add("training", worst, kTrainLoss, fmt::format("largest difference of {} losses, the last {:.6f}", losses.size(), last));
+}
+
+Outcome run(Session& s, const std::string& path, const support::Flags&) {
+  if (!s.has("model.type"))
+    throw Error(GESTALT_NOT_FOUND, fmt::format("[parity] {} is no model that a format plugin knows", path));
+  const Json expect = support::read_json_file(path + "/expect.json");
+  const support::SafetensorsReader io(path + "/io.safetensors");
+  TokenBatch batch = TokenBatch::read(io, "");
+  Checks checks;
+  s.open_model();
+  s.open_reference(path + "/io.safetensors", "grad.");
+  compare_logits(s, batch, io, checks);
+  const Session::BatchLoss loss = s.run_batch(batch.fields(), GESTALT_BATCH_GRADIENTS);
+  const double mean = loss.sum / loss.weight;
+  checks.add("loss", std::fabs(mean - expect.f64("loss")), kLoss, fmt::format("{:.6f}, expected {:.6f}", mean, expect.f64("loss")));
+  compare_gradients(s, loss.weight, checks);
+  if (expect.has("greedy_prompt")) {
+    const std::vector<int32_t> wanted = ids_of(expect, "greedy_continuation");
+    const std::vector<int32_t> got = greedy(s, ids_of(expect, "greedy_prompt"), wanted.size());
+    checks.add("greedy", static_cast<double>(num_unequal(got, wanted)), 0,
+               fmt::format("ids that differ of {}", wanted.size()));
+  }
+  if (expect.has("train")) compare_training(s, path, expect, checks);
+  return checks.outcome();
+}
+
+constexpr Comparison kComparison = {"a model with expect.json", applies, run};
+GESTALT_COMPARISON(kComparison)
+
+}  // namespace
+}  // namespace gestalt::task_parity

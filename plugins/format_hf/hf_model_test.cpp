@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "gestalt/dtype.hpp"
 #include "support/test_folder.h"
 #include "tests/catch_compat.hpp"
 

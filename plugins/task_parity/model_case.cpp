@@ -51,16 +51,9 @@ void compare_gradients(Session& s, double weight, Checks& checks) {
   double worst = 0, worst_small = 0, squares = 0;
   std::string worst_name, small_name;
   int64_t num = 0;
-  s.parameters([&](const gestalt_shard& p) {
-    const int64_t count = std::accumulate(p.global, p.global + p.view.ndim, int64_t{1}, std::multiplies<>());
-    std::vector<double> got(static_cast<size_t>(count)), wanted(got.size());
-    gestalt_view v = p.view;
-    v.dtype = kF64;
-    v.data = got.data();
-    const std::string name(view_of(p.name));
-    s.read_tensor(GESTALT_TENSOR_GRADIENT, name, v);
-    v.data = wanted.data();
-    s.read_tensor(GESTALT_TENSOR_REFERENCE, name, v);
+  for (const Session::TensorInfo& p : s.parameters()) {
+    std::vector<double> got = s.read_tensor(GESTALT_TENSOR_GRADIENT, p);
+    const std::vector<double> wanted = s.read_tensor(GESTALT_TENSOR_REFERENCE, p);
     for (double& g : got) g /= weight;
     squares += std::inner_product(got.begin(), got.end(), got.begin(), 0.0);
     const double size = norm(wanted);
@@ -70,10 +63,10 @@ void compare_gradients(Session& s, double weight, Checks& checks) {
     double& largest = small ? worst_small : worst;
     if (!(difference <= largest)) {
       largest = difference;
-      (small ? small_name : worst_name) = name;
+      (small ? small_name : worst_name) = p.name;
     }
     ++num;
-  });
+  }
   checks.add("gradients", worst, kGradient, fmt::format("relative, worst of {}: {}; norm {:.6g}", num, worst_name,
                                                         std::sqrt(squares)));
   if (!small_name.empty())

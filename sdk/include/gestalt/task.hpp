@@ -6,12 +6,14 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "gestalt/abi/session.h"
 #include "gestalt/attrs.hpp"
 #include "gestalt/component.hpp"
+#include "gestalt/dtype.hpp"
 #include "gestalt/tokenizer.hpp"
 
 namespace gestalt {
@@ -110,20 +112,35 @@ class Session {
     return view_of(folder);
   }
 
-  // Every parameter and buffer of the model: f(const gestalt_shard&), whose view has no data.
-  template <class F>
-  void parameters(F f) const {
-    const gestalt_shard_sink sink = {sizeof(gestalt_shard_sink), &f, [](void* self, const gestalt_shard* shard) noexcept {
-                                       (*static_cast<F*>(self))(*shard);
-                                     }};
+  struct TensorInfo {
+    std::string name;
+    DType dtype;
+    std::vector<int64_t> shape;
+  };
+  // Every parameter and buffer of the model.
+  std::vector<TensorInfo> parameters() const {
+    std::vector<TensorInfo> list;
+    const gestalt_shard_sink sink = {
+        sizeof(gestalt_shard_sink), &list, [](void* self, const gestalt_shard* s) noexcept {
+          static_cast<std::vector<TensorInfo>*>(self)->push_back(
+              {std::string(view_of(s->name)), s->view.dtype, {s->global, s->global + s->view.ndim}});
+        }};
     check(host_, api().parameters(session_, &sink));
+    return list;
   }
   void open_reference(std::string_view tensors_file, std::string_view prefix) {
     check(host_, api().open_reference(session_, str_of(tensors_file), str_of(prefix)));
   }
-  // kind: GESTALT_TENSOR_. Throws NOT_FOUND for a reference that is not stored.
-  void read_tensor(int32_t kind, std::string_view name, gestalt_view& out) const {
-    check(host_, api().read_tensor(session_, kind, str_of(name), &out));
+  // kind: GESTALT_TENSOR_. In C order. Throws NOT_FOUND for a gradient or reference that is not there.
+  std::vector<double> read_tensor(int32_t kind, const TensorInfo& tensor) const {
+    std::vector<int64_t> shape = tensor.shape, strides(shape.size(), 1);
+    int64_t count = 1;
+    for (size_t i = shape.size(); i-- > 0; count *= shape[i]) strides[i] = count;
+    std::vector<double> values(static_cast<size_t>(count));
+    gestalt_view out = {values.data(), GESTALT_DEVICE_CPU, 0, static_cast<int32_t>(shape.size()),
+                        kF64,          shape.data(),       strides.data(), 0};
+    check(host_, api().read_tensor(session_, kind, str_of(tensor.name), &out));
+    return values;
   }
   struct BatchLoss {
     double sum = 0, weight = 0;

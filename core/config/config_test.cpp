@@ -176,3 +176,11 @@ TEST_CASE("Differences name the key and both values") {
   CHECK(config_differences(before, after) ==
         std::vector<std::string>{"a: 1 -> 2", "b: \"x\" -> (none)", "c: (none) -> []"});
 }
+
+TEST_CASE("Defaults fill in what is not said, and add to the plugins in use") {
+  Config c = Config::from_text("[plugins]\nuse = ['a']\n[train]\nsteps = 5\n", "t");
+  c.merge_defaults("[plugins]\nuse = ['a', 'b']\n[train]\nsteps = 20\nglobal_batch = 1\n", "the task");
+  CHECK(c.str_list("plugins.use") == std::vector<std::string>{"a", "b"});
+  CHECK(c.i64("train.steps") == 5);
+  CHECK(c.find("train.global_batch")->origin.describe() == "default of the task");
+}

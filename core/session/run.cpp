@@ -119,7 +119,7 @@ Run::Run(const RunOptions& options) {
   config_ = foreign_ ? Config::from_text(foreign_->open().config_text(), foreign_->path().native(), options.sets,
                                          options.environment)
                      : Config::load(file, options.sets, options.environment);
-  if (!options.defaults.empty()) config_.merge_defaults(options.defaults, "default of the task");
+  if (!options.defaults.empty()) config_.merge_defaults(options.defaults, "the task");
   if (!options.uses_data)
     for (const char* section : {"data", "optimizer", "train", "metrics"}) config_.root().erase(section);
 

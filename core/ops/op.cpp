@@ -63,6 +63,7 @@ OpRegistry::OpRegistry() {
   add_random_ops(*this);
   add_index_ops(*this);
   add_position_ops(*this);
+  add_collective_ops(*this);
   add_composite_ops(*this);
   add_update_ops(*this);
 }

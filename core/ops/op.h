@@ -168,6 +168,7 @@ void add_attention_ops(OpRegistry&);
 void add_random_ops(OpRegistry&);
 void add_index_ops(OpRegistry&);
 void add_position_ops(OpRegistry&);
+void add_collective_ops(OpRegistry&);
 void add_composite_ops(OpRegistry&);
 void add_update_ops(OpRegistry&);
 

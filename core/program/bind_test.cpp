@@ -1,6 +1,6 @@
 #include "core/program/bind.h"
 
-#include "core/program/recording.h"
+#include "tests/program/recording.h"
 #include "tests/catch_compat.hpp"
 #include "tests/thrown_error.h"
 

@@ -1,4 +1,4 @@
-#include "core/program/recording.h"
+#include "tests/program/recording.h"
 #include "tests/catch_compat.hpp"
 
 using namespace gestalt::core;

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/program/recording.h"
+#include "tests/program/recording.h"
 #include "tests/catch_compat.hpp"
 #include "tests/thrown_error.h"
 

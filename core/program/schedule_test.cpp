@@ -1,6 +1,6 @@
 #include "core/program/schedule.h"
 
-#include "core/program/random_program.h"
+#include "tests/program/random_program.h"
 #include "tests/catch_compat.hpp"
 
 using namespace gestalt::core;

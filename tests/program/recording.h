@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/program/executable.h"
-#include "core/program/fake_kernels.h"
+#include "tests/program/fake_kernels.h"
 #include "core/program/passes.h"
 
 namespace gestalt::core::test {

@@ -1,4 +1,4 @@
-#include "core/program/recording.h"
+#include "tests/program/recording.h"
 
 #include <cmath>
 

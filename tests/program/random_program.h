@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "core/program/recording.h"
+#include "tests/program/recording.h"
 
 namespace gestalt::core::test {
 

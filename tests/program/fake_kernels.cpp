@@ -1,4 +1,4 @@
-#include "core/program/fake_kernels.h"
+#include "tests/program/fake_kernels.h"
 
 #include <array>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "core/program/random_program.h"
+#include "tests/program/random_program.h"
 
 #include "core/tensor/dtype.h"
 

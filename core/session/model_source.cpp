@@ -9,8 +9,7 @@ namespace gestalt::core {
 
 namespace {
 
-constexpr const char* kKeyKinds[] = {"loaded", "missing", "unexpected", "reshaped", "tied", "ignored"};
-constexpr size_t kNumKeyKinds = std::size(kKeyKinds);
+constexpr std::array<const char*, 6> kKeyKinds = {"loaded", "missing", "unexpected", "reshaped", "tied", "ignored"};
 
 }  // namespace
 
@@ -38,42 +37,53 @@ void ForeignTensors::load(const ModelTree& tree, ParameterStore& store) const {
     std::vector<char> values;
   };
   std::vector<Loaded> loaded;
+  std::vector<std::string> missing;
   std::string problems;
   for (const Parameter* p : tree.parameters()) {
     Tensor t(p->type.dtype, p->global_shape);
     Loaded& l = loaded.emplace_back(Loaded{p, std::vector<char>(static_cast<size_t>(num_bytes(t.view)))});
     t.view.data = l.values.data();
     try {
-      if (!read(p->path, t.view)) problems += "\n  missing: " + p->path;
+      if (!read(p->path, t.view)) missing.push_back(p->path);
     } catch (const Error& e) {
       if (e.code() != GESTALT_DATA_ERROR) throw;
       problems += "\n  " + e.message();
     }
   }
+  // The format knows under which name it looked.
+  const KeyReport keys = report();
+  for (const std::string& name : missing) {
+    std::string line = name;
+    for (const std::string& said : keys.lines[GESTALT_KEY_MISSING])
+      if (said.starts_with(name + " ")) line = said;
+    problems += "\n  missing: " + line;
+  }
   if (!problems.empty())
     fail(GESTALT_DATA_ERROR, "[{}] the stored tensors do not fit the model:{}", where_, problems);
-  check_report();
+  check_report(keys);
   for (const Loaded& l : loaded) store.set(*l.parameter, l.values.data(), l.values.size());
 }
 
-void ForeignTensors::check_report() const {
-  struct Report {
-    std::vector<std::string> lines[kNumKeyKinds];
-  } report;
-  const gestalt_byte_sink sink{sizeof(gestalt_byte_sink), &report, [](void* self, uint64_t kind, gestalt_str line) noexcept {
-                                 auto& lines = static_cast<Report*>(self)->lines;
-                                 if (kind < kNumKeyKinds) lines[kind].emplace_back(view_of(line));
+ForeignTensors::KeyReport ForeignTensors::report() const {
+  KeyReport keys;
+  const gestalt_byte_sink sink{sizeof(gestalt_byte_sink), &keys, [](void* self, uint64_t kind, gestalt_str line) noexcept {
+                                 auto& lines = static_cast<KeyReport*>(self)->lines;
+                                 if (kind < lines.size()) lines[kind].emplace_back(view_of(line));
                                }};
   check(host_, table_->report(model_.get(), &sink));
+  return keys;
+}
+
+void ForeignTensors::check_report(const KeyReport& keys) const {
   std::string counts;
-  for (size_t k = 0; k < kNumKeyKinds; ++k) {
-    counts += fmt::format("{}{} {}", k ? ", " : "", report.lines[k].size(), kKeyKinds[k]);
-    for (const std::string& line : report.lines[k]) spdlog::debug("key {}: {}", kKeyKinds[k], line);
+  for (size_t k = 0; k < kKeyKinds.size(); ++k) {
+    counts += fmt::format("{}{} {}", k ? ", " : "", keys.lines[k].size(), kKeyKinds[k]);
+    for (const std::string& line : keys.lines[k]) spdlog::debug("key {}: {}", kKeyKinds[k], line);
   }
   spdlog::info("keys of '{}': {}", where_, counts);
-  for (const std::string& line : report.lines[GESTALT_KEY_IGNORED]) spdlog::info("ignored: {}", line);
+  for (const std::string& line : keys.lines[GESTALT_KEY_IGNORED]) spdlog::info("ignored: {}", line);
   std::string unexpected;
-  for (const std::string& line : report.lines[GESTALT_KEY_UNEXPECTED]) unexpected += "\n  unexpected: " + line;
+  for (const std::string& line : keys.lines[GESTALT_KEY_UNEXPECTED]) unexpected += "\n  unexpected: " + line;
   if (!unexpected.empty())
     fail(GESTALT_DATA_ERROR, "[{}] tensors that the model does not have:{}", where_, unexpected);
 }

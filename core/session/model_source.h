@@ -1,9 +1,11 @@
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/plugin/registry.h"
 #include "core/session/parameter_store.h"
@@ -26,7 +28,13 @@ class ForeignTensors {
   void load(const ModelTree& tree, ParameterStore& store) const;
 
  private:
-  void check_report() const;
+  // Lines of the format by kind, GESTALT_KEY_...
+  struct KeyReport {
+    std::array<std::vector<std::string>, 6> lines;
+  };
+
+  KeyReport report() const;
+  void check_report(const KeyReport& keys) const;
 
   const gestalt_format_1* table_;
   const gestalt_host* host_;

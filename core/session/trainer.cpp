@@ -231,6 +231,13 @@ std::unique_ptr<Compiled> Trainer::make_update() {
   return compiled;
 }
 
+// Back from batches of run_batch to those of the data set.
+void Trainer::use_data() {
+  if (!host_batches_) return;
+  make_loss(data_->batches(split_, micro_batch_));
+  host_batches_ = false;
+}
+
 void Trainer::upload_seed() {
   const auto step = static_cast<uint64_t>(steps_done_);
   machine_.device().sync(machine_.streams()[0]);
@@ -254,17 +261,19 @@ double Trainer::accumulate(const FillBatch& fill, bool more) {
 }
 
 double Trainer::accumulate_gradients(const std::vector<int64_t>& samples) {
+  use_data();
   upload_seed();
   loss_->run(data_->reader(split_, samples), false, false);
   return loss_->sums().at(loss_->loss_name() + ".sum");
 }
 
 double Trainer::run_batch(const BatchSpec& size, const FillBatch& fill, bool more) {
-  if (!loss_ || !loss_->fits(size.max_tokens, size.max_sequences)) {
+  if (!loss_ || !host_batches_ || !loss_->fits(size.max_tokens, size.max_sequences)) {
     if (more)
       fail(GESTALT_INVALID_ARGUMENT, "[run_batch] {} tokens in {} sequences are more than the first batch had, expected "
            "the largest batch first", size.max_tokens, size.max_sequences);
     make_loss(size);
+    host_batches_ = true;
   }
   upload_seed();
   const double weight = accumulate(fill, more);
@@ -285,6 +294,7 @@ gestalt_step_result Trainer::step() {
   const auto begin = std::chrono::steady_clock::now();
   gestalt_step_result r{};
   r.struct_size = sizeof(r);
+  use_data();
   upload_seed();
   for (int64_t first = 0; first < global_batch_; first += micro_batch_) {
     samples_.clear();

@@ -86,6 +86,7 @@ class Trainer {
 
  private:
   void make_loss(const BatchSpec& batches);
+  void use_data();
   double accumulate(const FillBatch& fill, bool more);
   void finish(gestalt_step_result& r, double rate);
   void upload_seed();
@@ -113,6 +114,7 @@ class Trainer {
   std::vector<int64_t> samples_;
   double batch_weight_ = 0;  // of run_batch since the last update
   int64_t steps_done_ = 0;
+  bool host_batches_ = false;  // loss_ takes batches of run_batch, whose fields have an order of their own
 };
 
 // Binds every input of a program to its storage. Names that `batch` and `metric` do not know are parameters and

@@ -157,4 +157,22 @@ TEST_CASE("recomputation changes no bit and takes a smaller arena") {
   check_same(five, train(on_sim, 5), "paths and ops on sim, two streams");
 }
 
+TEST_CASE("recomputation of each class of ops changes no bit of a model with every kind of them") {
+  if (!plugins_built()) return;
+  Sets model = {"model.rope_kind=yarn", "model.rope_factor=4", "model.rope_original_len=8", "model.rope_fraction=0.5",
+                "model.qk_norm=head", "model.norm_placement=both", "model.norm_offset=1", "model.attention_softcap=20",
+                "model.logit_softcap=15", "model.attention_windows=[12, 0]", "model.activation=geglu"};
+  const Result five = train(model, 5);
+  model.emplace_back();
+  for (const char* group : {"norm", "activation", "attention", "dropout", "position"}) {
+    model.back() = fmt::format("model.recompute.ops=[\"{}\"]", group);
+    check_same(five, train(model, 5), group);
+  }
+  for (const char* path : {"model.layers.0", "model.layers.*.attention", "model.layers.*.attention.positions",
+                           "model.layers.*.mlp", "model.*"}) {
+    model.back() = fmt::format("model.recompute.paths=[\"{}\"]", path);
+    check_same(five, train(model, 5), path);
+  }
+}
+
 }  // namespace gestalt::test

@@ -3,6 +3,7 @@
 # Checks the marked snippets of README.md and docs/*.md:
 #
 #   ```sh run            a shell script, run from the root of the repository, must exit 0
+#   ```sh run bare       the same, without the text that other snippets' run files are given
 #   ```toml run          a run file, must pass `gestalt explain config`
 #   ```toml run name=X   the same, and kept as X in the folder that $SNIPPETS names, for shell snippets after it
 #   ```LANG file=PATH    must be that file, word for word
@@ -25,6 +26,7 @@ awk -v folder="$folder" '
   !open && /^```[a-z]+ (run|file=)/ {
     open = 1; kind = substr($1, 4); argument = "-"; place = FILENAME ":" FNR
     if ($2 ~ /^file=/) { kind = "file"; argument = substr($2, 6) }
+    else if ($3 == "bare") argument = "bare"
     else if ($3 ~ /^name=[A-Za-z0-9_.-]+$/) argument = substr($3, 6)
     out = sprintf("%s/%d", folder, ++count)
     printf "" > out
@@ -42,7 +44,11 @@ while read -r number kind place argument; do
   body=$folder/$number
   status=0
   case "$kind" in
-    sh) bash -eu -o pipefail "$body" >"$folder/log" 2>&1 </dev/null || status=$? ;;
+    sh)
+      (
+        [ "$argument" = bare ] && unset GESTALT_SET_data__path
+        exec bash -eu -o pipefail "$body"
+      ) >"$folder/log" 2>&1 </dev/null || status=$? ;;
     toml)
       [ "$argument" = - ] && argument=$number.toml
       cp "$body" "$folder/$argument"

@@ -14,10 +14,21 @@ using gestalt::Tensor;
 class Attention : public gestalt::Module {
  public:
   static constexpr std::string_view name = "acme.attention";
-  static constexpr gestalt::ConfigKey keys[] = {
-      {.name = "attention_scale", .type = "f64", .default_value = "0.0", .min = "0.0", .doc = "factor on the queries; 0: 1 / sqrt(head size)"},
-      {.name = "attention_softcap", .type = "f64", .default_value = "0.0", .min = "0.0", .doc = "scores stay within +- this; 0: no cap"},
-      {.name = "window", .type = "i64", .default_value = "0", .min = "0", .doc = "a token sees itself and the window - 1 before it; 0: all"}};
+  static constexpr gestalt::ConfigKey keys[] = {{.name = "attention_scale",
+                                                 .type = "f64",
+                                                 .default_value = "0.0",
+                                                 .min = "0.0",
+                                                 .doc = "factor on the queries; 0: 1 / sqrt(head size)"},
+                                                {.name = "attention_softcap",
+                                                 .type = "f64",
+                                                 .default_value = "0.0",
+                                                 .min = "0.0",
+                                                 .doc = "scores stay within +- this; 0: no cap"},
+                                                {.name = "window",
+                                                 .type = "i64",
+                                                 .default_value = "0",
+                                                 .min = "0",
+                                                 .doc = "a token sees itself and the window - 1 before it; 0: all"}};
 
   Attention(Declare&, const gestalt::Attrs& c) : scale_(c.f64("attention_scale")) {
     options_.scale = 1;

@@ -1,5 +1,5 @@
-// One global batch cut into micro-batches whose samples have unequal numbers of trained tokens: the loss is the sum over
-// all tokens over their number, and the gradients are those of the whole, however it is cut.
+// One global batch cut into micro-batches whose samples have unequal numbers of trained tokens: the loss is the sum
+// over all tokens over their number, and the gradients are those of the whole, however it is cut.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <algorithm>
@@ -77,8 +77,8 @@ Outcome run_cut(TrainingRun& run, const std::vector<Sample>& samples, size_t mic
     const Batch batch({samples.begin() + static_cast<std::ptrdiff_t>(first),
                        samples.begin() + static_cast<std::ptrdiff_t>(std::min(first + micro_batch, samples.size()))},
                       static_cast<int64_t>(first));
-    const auto [sum, weight] = run.session().run_batch(
-        batch.fields(), GESTALT_BATCH_GRADIENTS | (first > 0 ? GESTALT_BATCH_ACCUMULATE : 0));
+    const auto [sum, weight] =
+        run.session().run_batch(batch.fields(), GESTALT_BATCH_GRADIENTS | (first > 0 ? GESTALT_BATCH_ACCUMULATE : 0));
     out.micro_sums.push_back(sum - before);
     before = out.loss_sum = sum;
     out.weight += weight;
@@ -167,9 +167,10 @@ void check_cuts(const Sets& more, double tolerance) {
 TEST_CASE("one, two and four micro-batches with unequal numbers of trained tokens have the same loss and gradients") {
   if (!plugins_built()) return;
   check_cuts<float>({}, 1e-6);
-  check_cuts<float>({"model.dropout=0.1", "model.norm=layer", "model.attention_bias=true", "model.positions=learned"}, 1e-6);
-  check_cuts<float>({"run.device=sim", "run.streams=2", "device.max_delay_us=0",
-                     "model.recompute.paths=[\"model.layers.*\"]"}, 1e-6);
+  check_cuts<float>({"model.dropout=0.1", "model.norm=layer", "model.attention_bias=true", "model.positions=learned"},
+                    1e-6);
+  check_cuts<float>(
+      {"run.device=sim", "run.streams=2", "device.max_delay_us=0", "model.recompute.paths=[\"model.layers.*\"]"}, 1e-6);
   check_cuts<double>({"run.dtype=f64", "model.activation=swiglu", "model.tied=false"}, 1e-12);
 }
 
@@ -208,7 +209,8 @@ TEST_CASE("token losses of sum 6 over three tokens and of 10 over one have the l
   };
   const Sets sets = {"run.dtype=f64", "model.tied=false", "train.global_batch=2", "train.micro_batch=1",
                      "optimizer.weight_decay=0"};
-  const std::vector<Sample> samples = {{{1, 1, 1, 1}, {11, 11, 11, 11}, 3}, {{2, 2}, {12, 12}, 1}, {{1, 2}, {11, 12}, 0}};
+  const std::vector<Sample> samples = {
+      {{1, 1, 1, 1}, {11, 11, 11, 11}, 3}, {{2, 2}, {12, 12}, 1}, {{1, 2}, {11, 12}, 0}};
   TrainingRun whole_run(sets);
   prepare(whole_run);
   const Outcome whole = run_cut(whole_run, samples, 3);

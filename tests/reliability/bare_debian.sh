@@ -5,10 +5,11 @@
 #
 #   bash tests/reliability/bare_debian.sh [--minutes N] [--keep] [--only quickstart|tests|install]
 #
-# GESTALT_DEBIAN_MIRROR names another mirror.
+# Packages come from the mirror that this machine's apt uses; GESTALT_DEBIAN_MIRROR names another.
 set -u -o pipefail
 repo=${REPO:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
-mirror=${GESTALT_DEBIAN_MIRROR:-http://deb.debian.org/debian}
+mirror=${GESTALT_DEBIAN_MIRROR:-$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources \
+  2>/dev/null | sed -n 's/^URIs: *\([^ ]*\).*/\1/p; s/^deb  *\(\[[^]]*\] *\)*\([^ ]*\) .*/\2/p' | head -n 1)}
 minutes=3 keep=0 only=
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -21,6 +22,8 @@ while [ $# -gt 0 ]; do
 done
 if [ "$(id -u)" -ne 0 ]; then echo "chroot needs root"; exit 77; fi
 if ! command -v debootstrap >/dev/null 2>&1; then echo "debootstrap is not installed"; exit 77; fi
+
+if [ -z "$mirror" ]; then echo "apt names no mirror here; set GESTALT_DEBIAN_MIRROR"; exit 77; fi
 
 root=$(mktemp -d /tmp/gestalt-bare-debian.XXXXXX)
 leave() {

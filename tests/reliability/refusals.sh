@@ -132,7 +132,7 @@ refuses_plugin "a library of another ABI major" "gestalt\.$victim" abi "lib$vict
 
 fresh_plugins
 sed -i 's/"gestalt.kernels_cpu", //; /^\[kernels\]/,/^cpu/d' "$config"
-refuses "an op without a kernel" 69 "\[core\.[a-z_]+ at model\." "no kernel serves it on device .cpu.: ."
+refuses "an op without a kernel" 69 "\[core\.[a-z_]+ at (model\.|optimizer)" "no kernel serves it on device .cpu.: ."
 
 plain_config
 sets=(--set run.device=warp)

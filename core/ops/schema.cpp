@@ -242,7 +242,9 @@ bool Schema::mutates() const {
 
 Attrs Schema::complete(const Attrs& given) const {
   Attrs out;
-  for (const auto& [key, value] : given.values()) {
+  for (const auto& entry : given.values()) {  // clang 14 does not capture structured bindings
+    const auto& key = entry.first;
+    const auto& value = entry.second;
     auto it = std::find_if(attributes.begin(), attributes.end(), [&](const Attribute& a) { return a.name == key; });
     if (it == attributes.end()) {
       std::string known;

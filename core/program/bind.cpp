@@ -318,9 +318,9 @@ std::vector<std::string> unused_rules(const KernelPolicy& policy, const std::vec
     if (!any([&](const Node& n) { return n.op->name() == r.op && glob_match(r.where, n.path); }))
       unused.push_back(fmt::format("[kernels.rule] at {}: no op '{}' lies at '{}', so the rule has no effect", r.origin,
                                    r.op, r.where));
-  for (const auto& [op, backend] : policy.pins)
-    if (!any([&](const Node& n) { return n.op->name() == op; }))
-      unused.push_back(fmt::format("[kernels] pin '{}': no program uses the op, so the pin has no effect", op));
+  for (const auto& pin : policy.pins)
+    if (!any([&](const Node& n) { return n.op->name() == pin.first; }))
+      unused.push_back(fmt::format("[kernels] pin '{}': no program uses the op, so the pin has no effect", pin.first));
   return unused;
 }
 

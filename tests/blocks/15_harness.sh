@@ -1,5 +1,4 @@
-# The op harness itself: kernels made wrong on purpose must be caught. (The harness's checks of the real kernels are unit
+# The op harness itself: kernels made wrong on purpose must be caught. (Real kernels are checked by the unit tests.)
 # runs: ci
-# tests.)
 . tests/blocks/report.sh
 check_scripts tests/harness

@@ -1,6 +1,6 @@
-# A clean release build of core, SDK, launcher and the quickstart's plugins, without a warm compiler cache: the target is
+# A clean release build of core, SDK, launcher and the quickstart's plugins, without a warm compiler cache.
 # runs: ci
-# three minutes on two cores. Machines differ, so the test fails only above twice that.
+# The target is three minutes on two cores. Machines differ, so the test fails only above twice that.
 . tests/blocks/report.sh
 target=180 limit=360
 wanted build_time || exit 0

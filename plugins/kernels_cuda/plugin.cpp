@@ -1,0 +1,3 @@
+#include "gestalt/plugin.hpp"
+
+GESTALT_PLUGIN("gestalt.kernels_cuda", "0.1.0")

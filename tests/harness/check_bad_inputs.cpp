@@ -86,7 +86,7 @@ class BadInputCheck {
                            : nullptr);
         for (const OutType& t : infer_outputs(c_.e, c_.op, good_, GESTALT_F32))
           out.push_back(&tensors.emplace_back(t.dtype, std::span<const int64_t>(t.shape)).view);
-        PreparedKernel(k, c_.op, c_.op.schema.complete(good_.attrs), in, out, 0);
+        PreparedKernel(c_.e, k, c_.op, c_.op.schema.complete(good_.attrs), in, out, 0);
         c_.report.expect(may_pass ? "" : "was accepted, expected a status");
       } catch (const Error& e) {
         c_.report.expect(e.message().empty() ? "a status without a message" : "");
@@ -107,7 +107,7 @@ class BadInputCheck {
                            : nullptr);
         for (const OutType& t : infer_outputs(c_.e, c_.op, good_, GESTALT_F32))
           out.push_back(&tensors.emplace_back(t.dtype, std::span<const int64_t>(t.shape)).view);
-        PreparedKernel(k, c_.op, Attrs(), in, out, 0);
+        PreparedKernel(c_.e, k, c_.op, Attrs(), in, out, 0);
         c_.report.pass();
       } catch (const Error& e) {
         c_.report.expect(e.message().empty() ? "a status without a message" : "");

@@ -20,11 +20,11 @@ void check_complete(const Environment& e, Report& report) {
   for (const OpDef* op : e.ops.all()) {
     report.begin("complete " + op->name());
     report.expect(described.contains(op->name()) ? "" : "has no description");
-    const bool kernel = !e.registry.find_kernels(op->name(), "cpu").empty();
+    const bool kernel = !e.registry.find_kernels(op->name(), e.tested().device->kernels_of()).empty();
     if (op->view)
       report.expect(kernel ? "is a view, but has a kernel" : "");
     else
-      report.expect(kernel || op->decompose ? "" : "has no kernel for the device cpu and is not made of other ops");
+      report.expect(kernel || op->decompose ? "" : "has no kernel for the device and is not made of other ops");
   }
   std::set<std::string> seen;
   for (const KernelRef& k : e.registry.kernels()) {

@@ -41,7 +41,7 @@ std::string difference(const Values& got, const Values& want, double allowed) {
 void check_decomposed(const CheckContext& c) {
   for (uint32_t dtype : c.d.dtypes) {
     for (const Case& one : c.d.cases) {
-      for (const OpenDevice* device : {&c.e.cpu, &c.e.sim}) {
+      for (const OpenDevice* device : c.e.devices()) {
         c.begin("decomposed", device->device->name(), dtype, one);
         try {
           Random random(c.seed ^ std::hash<std::string>()(c.d.op + one.name));

@@ -55,7 +55,7 @@ class GradientCheck {
   }
 
   void run(bool transposed) {
-    ProgramRun p(c_.e, c_.e.cpu, c_.d.op, backend_, 2, [&](Builder& b) { record(b, transposed); });
+    ProgramRun p(c_.e, c_.e.tested(), c_.d.op, backend_, 2, [&](Builder& b) { record(b, transposed); });
     for (size_t i = 0; i < one_.in.size(); ++i) {
       if (!one_.in[i].present) continue;
       const bool turned = transposed && turns(i);

@@ -40,10 +40,10 @@ void check_one(const CheckContext& c, const KernelRef& kernel, uint32_t dtype, c
   const std::string backend(view_of(kernel.kernel->backend));
   Random random(c.seed ^ std::hash<std::string>()(c.d.op + one.name));
   const Inputs inputs = make_inputs(c.op, one, dtype, random);
-  std::string device_now = "cpu";
+  std::string device_now = c.e.tested().device->name();
   try {
     const RunResult direct = run_kernel(c.e, kernel, c.op, one, inputs, {});
-    for (const OpenDevice* device : {&c.e.cpu, &c.e.sim}) {
+    for (const OpenDevice* device : c.e.devices()) {
       device_now = device->device->name();
       ProgramRun p(c.e, *device, c.d.op, backend, 1, [&](Builder& b) { record(b, c.op, one, dtype); });
       c.begin("program", backend, dtype, one, device_now);
@@ -91,7 +91,7 @@ void check_views(const CheckContext& c) {
       for (const bool transposed : {false, true}) {
         const Shape& shape = one.in.at(0).shape;
         if (transposed && shape.size() < 2) continue;
-        for (const OpenDevice* device : {&c.e.cpu, &c.e.sim}) {
+        for (const OpenDevice* device : c.e.devices()) {
           c.begin("view", device->device->name(), dtype, one, transposed ? "of a transposed tensor" : "");
           try {
             Random random(c.seed);

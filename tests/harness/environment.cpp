@@ -14,7 +14,7 @@ namespace gestalt::harness {
 using namespace core;
 
 Environment::Environment(const std::vector<std::string>& search, const std::vector<std::string>& plugins,
-                         uint64_t seed_in)
+                         uint64_t seed_in, const std::string& device)
     : seed(seed_in) {
   parallel();  // publishes the team before plugins look for it
   std::vector<std::filesystem::path> paths(search.begin(), search.end());
@@ -24,10 +24,11 @@ Environment::Environment(const std::vector<std::string>& search, const std::vect
   for (const OpRef& op : registry.ops()) ops.add_plugin_op(op.op, op.host, std::string(op.plugin));
   cpu = open("cpu", -1);
   sim = open("sim", static_cast<int64_t>(seed_in >> 1));
+  if (device != "cpu") other = open(device, -1);
 }
 
 Environment::~Environment() {
-  for (OpenDevice* d : {&cpu, &sim}) {
+  for (OpenDevice* d : {&cpu, &sim, &other}) {
     d->streams.clear();
     d->device.reset();
   }

@@ -20,14 +20,23 @@ struct OpenDevice {
 // The plugins and ops under test, and the devices that they run on.
 class Environment {
  public:
-  // `search`: folders of plugins beside the executable's own; `seed` also of the simulated device's delays.
-  Environment(const std::vector<std::string>& search, const std::vector<std::string>& plugins, uint64_t seed);
+  // `search`: folders of plugins beside the executable's own; `seed` also of the simulated device's delays; `device`:
+  // whose kernels are tested, "cpu" (on cpu and sim) or another, which is opened besides.
+  Environment(const std::vector<std::string>& search, const std::vector<std::string>& plugins, uint64_t seed,
+              const std::string& device);
   ~Environment();
 
   core::Registry registry;
   core::OpRegistry ops;
-  OpenDevice cpu, sim;
+  OpenDevice cpu, sim, other;
   uint64_t seed;
+
+  // Where kernels run directly, and where programs run.
+  const OpenDevice& tested() const { return other.device ? other : cpu; }
+  std::vector<const OpenDevice*> devices() const {
+    if (other.device) return {&other};
+    return {&cpu, &sim};
+  }
 
  private:
   OpenDevice open(const std::string& name, int64_t seed_of_device);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ class GuardedTensor {
   GuardedTensor(uint32_t dtype, const Shape& shape, Layout layout, const Values* values);
 
   const core::Tensor& tensor() const { return tensor_; }
+  std::span<unsigned char> memory() { return bytes_; }  // with the guards
   std::vector<unsigned char> elements() const;  // row-major bytes
   Values values() const;
   // Empty when no byte but those of elements changed.
@@ -49,6 +51,7 @@ class GuardedBytes {
  public:
   GuardedBytes(uint64_t size, uint64_t align, unsigned char fill);
   void* data() { return size_ ? bytes_.data() + begin_ : nullptr; }
+  std::span<unsigned char> memory() { return bytes_; }
   bool guards_intact() const;
 
  private:

@@ -5,12 +5,13 @@
 #include "core/base/host.h"
 #include "core/runtime/parallel.h"
 #include "tests/harness/allocations.h"
+#include "tests/harness/device_copies.h"
 
 namespace gestalt::harness {
 
 using namespace core;
 
-PreparedKernel::PreparedKernel(const KernelRef& ref, const OpDef& op, const Attrs& attrs,
+PreparedKernel::PreparedKernel(const Environment& e, const KernelRef& ref, const OpDef& op, const Attrs& attrs,
                                const std::vector<const gestalt_view*>& in, const std::vector<const gestalt_view*>& out,
                                uint64_t accumulate)
     : ref_(ref), op_(op.name()) {
@@ -36,7 +37,8 @@ PreparedKernel::PreparedKernel(const KernelRef& ref, const OpDef& op, const Attr
   plan.num_out = plan_out.size();
   plan.attrs = array.data();
   plan.num_attrs = array.size();
-  plan.device_type = GESTALT_DEVICE_CPU;
+  plan.device_type = e.tested().device->type();
+  plan.device_id = e.tested().device->id();
   plan.accumulate = accumulate;
   plan.workspace_align = 1;
   if (gestalt_status* status = ref.kernel->prepare(ref.host, &plan)) throw take(status);
@@ -50,13 +52,14 @@ PreparedKernel::~PreparedKernel() {
 }
 
 void PreparedKernel::run(const std::vector<const gestalt_view*>& in, const std::vector<const gestalt_view*>& out,
-                         uint64_t accumulate, void* workspace) const {
+                         uint64_t accumulate, void* workspace, void* stream) const {
   gestalt_call call{};
   call.struct_size = sizeof call;
   call.in = in.data();
   call.out = out.data();
   call.accumulate = accumulate;
   call.workspace = workspace;
+  call.stream = stream;
   call.host = ref_.host;
   if (gestalt_status* status = ref_.kernel->run(state_, &call)) throw take(status);
 }
@@ -107,14 +110,33 @@ RunResult run_kernel(const Environment& e, const KernelRef& ref, const OpDef& op
                             : nullptr);
     for (const OutType& t : infer_outputs(e, op, *options.planned, inputs.dtype))
       plan_out.push_back(&planned.emplace_back(t.dtype, std::span<const int64_t>(t.shape)).view);
-    kernel.emplace(ref, op, inputs.attrs, plan_in, plan_out, 0);
+    kernel.emplace(e, ref, op, inputs.attrs, plan_in, plan_out, 0);
   } else {
-    kernel.emplace(ref, op, inputs.attrs, in, out, sinks);
+    kernel.emplace(e, ref, op, inputs.attrs, in, out, sinks);
   }
   GuardedBytes workspace(kernel->workspace_bytes(), kernel->workspace_align(), options.workspace_fill);
+  Device& device = *e.tested().device;
+  DeviceCopies copies(device);
+  std::deque<Tensor> there;
+  void* scratch = workspace.data();
+  if (!device.host_visible()) {
+    auto move = [&](const std::vector<GuardedTensor*>& from, std::vector<const gestalt_view*>& views) {
+      for (size_t i = 0; i < from.size(); ++i) {
+        if (!from[i]) continue;
+        Tensor& t = there.emplace_back(from[i]->tensor());
+        t.on(device.type(), device.id());
+        t.view.data = copies.put(from[i]->memory(), t.view.data);
+        views[i] = &t.view;
+      }
+    };
+    move(in_tensors, in);
+    move(out_tensors, out);
+    if (scratch) scratch = copies.put(workspace.memory(), scratch);
+  }
   const uint64_t before = allocations();
-  kernel->run(in, out, accumulate, workspace.data());
+  kernel->run(in, out, accumulate, scratch, e.tested().streams[0].get());
   const uint64_t allocated = allocations() - before;
+  if (!device.host_visible()) copies.take_back();
 
   RunResult r;
   auto broken = [&](const std::string& what) {

@@ -13,7 +13,7 @@ namespace gestalt::harness {
 class PreparedKernel {
  public:
   // Views of the plan; NULL: an absent input. Throws the kernel's own status as an Error.
-  PreparedKernel(const core::KernelRef& ref, const core::OpDef& op, const core::Attrs& attrs,
+  PreparedKernel(const Environment& e, const core::KernelRef& ref, const core::OpDef& op, const core::Attrs& attrs,
                  const std::vector<const gestalt_view*>& in, const std::vector<const gestalt_view*>& out,
                  uint64_t accumulate);
   PreparedKernel(const PreparedKernel&) = delete;
@@ -22,7 +22,7 @@ class PreparedKernel {
   uint64_t workspace_bytes() const { return workspace_bytes_; }
   uint64_t workspace_align() const { return workspace_align_; }
   void run(const std::vector<const gestalt_view*>& in, const std::vector<const gestalt_view*>& out, uint64_t accumulate,
-           void* workspace) const;
+           void* workspace, void* stream) const;
 
  private:
   core::KernelRef ref_;

@@ -17,7 +17,7 @@ namespace {
 
 struct Options {
   std::set<std::string> ops, families;
-  std::string backend, compare;
+  std::string backend, compare, device = "cpu";
   std::vector<std::string> search, plugins = {"gestalt.device_cpu", "gestalt.device_sim", "gestalt.kernels_cpu"};
   std::set<std::string> checks;
   uint64_t seed = 20251;
@@ -26,7 +26,7 @@ struct Options {
 
 constexpr const char* kUsage =
     "gestalt_harness [--op NAME]... [--family NAME]... [--backend NAME] [--check NAME]... [--seed N]\n"
-    "                [--plugins DIR]... [--use PLUGIN]...\n"
+    "                [--device cpu|cuda] [--plugins DIR]... [--use PLUGIN]...\n"
     "                [--list | --matrix | --compare FILE | --complete | --speed]\n"
     "checks: kernel, program, gradient, bad\n";
 
@@ -42,6 +42,8 @@ Options parse(int argc, char** argv) {
       o.ops.insert(value(i));
     else if (a == "--family")
       o.families.insert(value(i));
+    else if (a == "--device")
+      o.device = value(i);
     else if (a == "--backend")
       o.backend = value(i);
     else if (a == "--check")
@@ -65,6 +67,8 @@ Options parse(int argc, char** argv) {
     else
       core::fail(GESTALT_INVALID_ARGUMENT, "[{}] unknown option\n{}", a, kUsage);
   }
+  if (o.device != "cpu")
+    for (const char* kind : {"gestalt.device_", "gestalt.kernels_"}) o.plugins.push_back(kind + o.device);
   return o;
 }
 
@@ -110,7 +114,7 @@ int run(int argc, char** argv) {
       for (const Description& d : family.make()) std::printf("%s %s\n", family.name.c_str(), d.op.c_str());
     return 0;
   }
-  Environment e(o.search, o.plugins, o.seed);
+  Environment e(o.search, o.plugins, o.seed, o.device);
   if (o.matrix) {
     std::fputs(support_matrix(e).c_str(), stdout);
     return 0;
@@ -127,7 +131,7 @@ int run(int argc, char** argv) {
       const int64_t before = report.failed();
       check_op(e, o, d, report);
       if (report.failed() > before)
-        std::printf("again: gestalt_harness --op %s --seed %llu\n", d.op.c_str(),
+        std::printf("again: gestalt_harness --device %s --op %s --seed %llu\n", o.device.c_str(), d.op.c_str(),
                     static_cast<unsigned long long>(o.seed));
     }
   }

@@ -16,7 +16,7 @@ struct Architecture {
 std::vector<Architecture> parse(std::string_view list) {
   std::vector<Architecture> out;
   while (!list.empty()) {
-    const size_t end = list.find(';');
+    const size_t end = list.find(',');
     const std::string_view item = list.substr(0, end);
     list = end == std::string_view::npos ? std::string_view() : list.substr(end + 1);
     size_t digits = 0;

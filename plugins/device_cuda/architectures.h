@@ -5,7 +5,7 @@
 
 namespace gestalt::device_cuda {
 
-// Whether code built for `list` (CMake's CUDA_ARCHITECTURES: "80-real;90a-real") runs on compute capability
+// Whether code built for `list` (CMake's CUDA_ARCHITECTURES with commas: "80-real,90a-real") runs on compute capability
 // major.minor. Machine code ("real") runs on the same major number and an equal or higher minor one; code with features
 // of one architecture ("90a") on that one alone; intermediate code ("virtual", or no suffix) on everything newer.
 bool code_runs_on(std::string_view list, int major, int minor);

@@ -13,9 +13,9 @@ TEST_CASE("machine code runs on its own major number from its minor number on") 
 }
 
 TEST_CASE("code with the features of one architecture runs on that one alone") {
-  CHECK(code_runs_on("80-real;90a-real", 9, 0));
+  CHECK(code_runs_on("80-real,90a-real", 9, 0));
   CHECK_FALSE(code_runs_on("90a-real", 10, 0));
-  CHECK_FALSE(code_runs_on("80-real;90a-real", 7, 5));
+  CHECK_FALSE(code_runs_on("80-real,90a-real", 7, 5));
 }
 
 TEST_CASE("intermediate code runs on everything newer") {
@@ -25,6 +25,6 @@ TEST_CASE("intermediate code runs on everything newer") {
 }
 
 TEST_CASE("a list of architectures is readable") {
-  CHECK(readable("80-real;90a-real") == "8.0, 9.0a");
+  CHECK(readable("80-real,90a-real") == "8.0, 9.0a");
   CHECK(readable("80") == "8.0 and newer");
 }

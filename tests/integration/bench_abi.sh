@@ -12,12 +12,10 @@ for try in 1 2 3; do
   echo "[bench abi] try $try is above a limit"
 done
 [ "$status" -eq 0 ] || exit 1
-timeout 60 "$build/bin/gestalt" bench abi --json | python3 -c '
-import json, sys
-report = json.load(sys.stdin)
-lines = {line["what"]: line for line in report["lines"]}
-assert report["benchmark"] == "abi" and report["runs"] == 9
-assert {"direct call", "virtual call", "replay of a bound node"} <= lines.keys()
-assert all(0 < line["nanoseconds"] < 1e6 for line in lines.values())' || exit 1
+report=$(timeout 60 "$build/bin/gestalt" bench abi --json) || exit 1
+for part in '"benchmark": *"abi"' '"runs": *9' '"what": *"direct call"' '"what": *"virtual call"' \
+  '"what": *"replay of a bound node"' '"nanoseconds": *[0-9]'; do
+  grep -q "$part" <<<"$report" || { echo "[bench abi --json] got no $part in: $report"; exit 1; }
+done
 "$build/bin/gestalt" bench abc >/dev/null 2>&1
 [ $? -eq 2 ]

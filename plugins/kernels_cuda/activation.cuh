@@ -1,7 +1,7 @@
 #pragma once
 
-#include "plugins/kernels_cuda/element_kernel.h"
 #include "plugins/kernels_cuda/element.cuh"
+#include "plugins/kernels_cuda/element_kernel.h"
 
 // The functions behind the activations, gated and not.
 namespace gestalt::kernels_cuda {

@@ -69,8 +69,7 @@ __global__ void __launch_bounds__(kTileThreads) attention(const __grid_constant_
   for (int i = lane; i < a.e; i += kLanes)
     store_one<C>(a.o.side, query * a.o.token + head * a.o.head + i * a.o.step,
                  seen.covered ? o[own * (a.e + 1) + i] * factor : C(0));
-  if (lane == 0)
-    store_one<C>(a.lse.side, query * a.lse.token + head * a.lse.head, seen.covered ? m + log(l) : C(0));
+  if (lane == 0) store_one<C>(a.lse.side, query * a.lse.token + head * a.lse.head, seen.covered ? m + log(l) : C(0));
 }
 
 class Attention : public ElementKernel {

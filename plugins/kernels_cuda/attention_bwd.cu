@@ -153,9 +153,8 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class C>
-__global__ void __launch_bounds__(kThreads)
-    attention_dsinks(const __grid_constant__ AttentionArgs a, const C* delta, const Side dsinks, int64_t step,
-                     bool accumulate) {
+__global__ void __launch_bounds__(kThreads) attention_dsinks(const __grid_constant__ AttentionArgs a, const C* delta,
+                                                             const Side dsinks, int64_t step, bool accumulate) {
   const int head = static_cast<int>(blockIdx.x);
   const double sink = load_one<double>(a.sinks, head * a.sinks_step);
   double sum = 0;
@@ -190,15 +189,13 @@ __global__ void __launch_bounds__(kThreads)
     product = group_sum<32>(product);
     dp = group_sum<32>(dp);
     C slope;
-    const C weight = exp(score_of(a, head, t, key, product, &slope) -
-                         load_one<C>(a.lse.side, t * a.lse.token + head * a.lse.head));
+    const C weight =
+        exp(score_of(a, head, t, key, product, &slope) - load_one<C>(a.lse.side, t * a.lse.token + head * a.lse.head));
     const C keep = a.drops ? kept<C>(a, drop_of(a, head, t, seen.first), key) : C(1);
-    if (lane == 0)
-      sum += static_cast<double>(weight * (dp * keep - delta[static_cast<int64_t>(t) * a.heads + head]));
+    if (lane == 0) sum += static_cast<double>(weight * (dp * keep - delta[static_cast<int64_t>(t) * a.heads + head]));
   }
   sum = group_sum<kThreads>(sum);
-  if (threadIdx.x == 0)
-    store_one<C>(dbias, head * head_step + blockIdx.x * step, static_cast<C>(sum), accumulate);
+  if (threadIdx.x == 0) store_one<C>(dbias, head * head_step + blockIdx.x * step, static_cast<C>(sum), accumulate);
 }
 
 class AttentionBwd : public ElementKernel {
@@ -263,21 +260,23 @@ class AttentionBwd : public ElementKernel {
     if (tokens > 0 && a.heads > 0) {
       const int window = static_cast<int>(std::min<int64_t>(shape_.window(), int64_t{1} << 30));
       queries_kernel<<<blocks_for(tokens), kThreads, 0, stream>>>(seen, whole, tokens, shape_.causal(), window,
-                                                                   queries);
+                                                                  queries);
       attention_delta<C><<<blocks_for(int64_t{tokens} * a.heads, kThreads / 32), kThreads, 0, stream>>>(a, delta);
       const unsigned tiles = blocks_for(tokens, Tile<C>::kSize);
-      attention_dq<C><<<dim3(tiles, static_cast<unsigned>(a.heads)), kTileThreads, shared_bytes<C>(a.d, a.e, 3, 2),
-                        stream>>>(a, delta);
-      attention_dkv<C><<<dim3(tiles, static_cast<unsigned>(a.groups)), kTileThreads, shared_bytes<C>(a.d, a.e, 3, 3),
-                         stream>>>(a, delta, queries);
+      attention_dq<C>
+          <<<dim3(tiles, static_cast<unsigned>(a.heads)), kTileThreads, shared_bytes<C>(a.d, a.e, 3, 2), stream>>>(
+              a, delta);
+      attention_dkv<C>
+          <<<dim3(tiles, static_cast<unsigned>(a.groups)), kTileThreads, shared_bytes<C>(a.d, a.e, 3, 3), stream>>>(
+              a, delta, queries);
     }
     if (a.heads > 0 && shape_.has_sinks())
       attention_dsinks<C><<<static_cast<unsigned>(a.heads), kThreads, 0, stream>>>(
           a, delta, side_of(call.out(3)), call.out(3).stride(0), call.accumulate(3));
     if (a.heads > 0 && shape_.has_bias())
-      attention_dbias<C><<<dim3(static_cast<unsigned>(a.bias_size), static_cast<unsigned>(a.heads)), kThreads, 0,
-                           stream>>>(a, delta, side_of(call.out(4)), call.out(4).stride(0), call.out(4).stride(1),
-                                     call.accumulate(4));
+      attention_dbias<C>
+          <<<dim3(static_cast<unsigned>(a.bias_size), static_cast<unsigned>(a.heads)), kThreads, 0, stream>>>(
+              a, delta, side_of(call.out(4)), call.out(4).stride(0), call.out(4).stride(1), call.accumulate(4));
     check_launch(op);
   }
 

@@ -35,7 +35,7 @@ void find_segments(const Call& call, std::string_view op, View starts, int token
                    Seen* seen) {
   if (tokens == 0) return;
   seen_kernel<<<blocks_for(tokens), kThreads, 0, stream_of(call)>>>(side_of(starts), starts.stride(0), starts.dim(0),
-                                                                     tokens, causal, window, seen);
+                                                                    tokens, causal, window, seen);
   check_launch(op);
 }
 
@@ -62,8 +62,7 @@ AttentionShape::AttentionShape(const Plan& plan, uint64_t extra)
   if (k.dim(1) < 1 || q.dim(1) % k.dim(1) != 0)
     throw InvalidArgument(place(plan) + "q: heads cannot be shared out among key heads, got " + describe(q) +
                           " and k " + describe(k) + ", expected a multiple of " + std::to_string(k.dim(1)));
-  if (q.dim(0) >= int64_t{1} << 31)
-    throw Unsupported(place(plan) + "q: 2^31 tokens or more, got " + describe(q));
+  if (q.dim(0) >= int64_t{1} << 31) throw Unsupported(place(plan) + "q: 2^31 tokens or more, got " + describe(q));
   need_index(plan, starts, "seq_starts");
   need_ndim(plan, starts, "seq_starts", 1);
   scale_ = plan.attrs().f64("scale", 0);

@@ -18,9 +18,7 @@ struct Heads {
   Side side;
   int64_t token, head, step;
 };
-inline Heads heads_of(View v) {
-  return {side_of(v), v.stride(0), v.stride(1), v.ndim() > 2 ? v.stride(2) : 0};
-}
+inline Heads heads_of(View v) { return {side_of(v), v.stride(0), v.stride(1), v.ndim() > 2 ? v.stride(2) : 0}; }
 
 // The keys [begin, end) that a token sees, the start of its segment, and whether it has one.
 struct Seen {
@@ -83,8 +81,8 @@ __device__ __forceinline__ C score_of(const AttentionArgs& a, int head, int quer
   }
   if (a.has_bias) {
     const int64_t at = key - query + a.bias_size / 2;
-    score += at >= 0 && at < a.bias_size ? load_one<C>(a.bias, head * a.bias_head + at * a.bias_step)
-                                         : not_a_number<C>();
+    score +=
+        at >= 0 && at < a.bias_size ? load_one<C>(a.bias, head * a.bias_head + at * a.bias_step) : not_a_number<C>();
   }
   return score;
 }

@@ -63,7 +63,8 @@ __device__ __forceinline__ void add_weighted(const C* p, const C* x, int size, C
     for (int j = 0; j < kTile; ++j) {
       C left[kRows];
 #pragma unroll
-      for (int i = 0; i < kRows; ++i) left[i] = kTransposed ? p[j * (kTile + 1) + row + i] : p[(row + i) * (kTile + 1) + j];
+      for (int i = 0; i < kRows; ++i)
+        left[i] = kTransposed ? p[j * (kTile + 1) + row + i] : p[(row + i) * (kTile + 1) + j];
 #pragma unroll
       for (int u = 0; u < kOwn; ++u) {
         const int column = c + u * kColumns;

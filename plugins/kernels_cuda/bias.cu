@@ -96,8 +96,8 @@ class RelativeBias : public ElementKernel {
   void run(Call call) const {
     const View table = call.in(0), bias = call.out(0);
     if (bias.numel() == 0) return;
-    relative_bias<<<blocks_for(bias.numel()), kThreads, 0, stream_of(call)>>>(
-        buckets_, side_of(table), table.stride(0), table.stride(1), bias_view(bias));
+    relative_bias<<<blocks_for(bias.numel()), kThreads, 0, stream_of(call)>>>(buckets_, side_of(table), table.stride(0),
+                                                                              table.stride(1), bias_view(bias));
     check_launch(op);
   }
 
@@ -139,7 +139,7 @@ class RelativeBiasBwd : public ElementKernel {
     if (dtable.numel() == 0) return;
     const dim3 grid(static_cast<unsigned>(dbias.dim(0)), static_cast<unsigned>(dtable.dim(0)));
     relative_bias_bwd<<<grid, kThreads, 0, stream_of(call)>>>(buckets_, bias_view(dbias), side_of(dtable),
-                                                               dtable.stride(0), dtable.stride(1), call.accumulate(0));
+                                                              dtable.stride(0), dtable.stride(1), call.accumulate(0));
     check_launch(op);
   }
 

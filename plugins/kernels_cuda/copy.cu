@@ -42,8 +42,8 @@ __global__ void __launch_bounds__(kThreads)
 constexpr int kSquare = 32;
 
 struct Swap {
-  int64_t rows, columns;         // rows: neighbours in `from`; columns: neighbours in `to`
-  int64_t from_column, to_row;   // the other strides
+  int64_t rows, columns;        // rows: neighbours in `from`; columns: neighbours in `to`
+  int64_t from_column, to_row;  // the other strides
   int64_t row_squares, column_squares;
 };
 

@@ -89,7 +89,8 @@ __global__ void __launch_bounds__(kLossThreads) add_losses(const double* losses,
 }
 
 template <class C>
-__global__ void __launch_bounds__(kLossThreads) cross_entropy_bwd(const __grid_constant__ LossArgs a, const Side dloss) {
+__global__ void __launch_bounds__(kLossThreads)
+    cross_entropy_bwd(const __grid_constant__ LossArgs a, const Side dloss) {
   const int64_t t = blockIdx.x, stride = static_cast<int64_t>(blockDim.x) * kChunk;
   const int64_t at = t * a.row, to = t * a.out_row;
   C factor = load_one<C>(a.weights.side, t * a.weights.step);
@@ -153,8 +154,7 @@ class CrossEntropy : public ElementKernel {
     double* losses = static_cast<double*>(call.workspace());
     const int64_t tokens = logits.dim(0);
     if (tokens > 0)
-      cross_entropy<C>
-          <<<static_cast<unsigned>(tokens), threads_for(a.vocab), 0, stream_of(call)>>>(a, losses);
+      cross_entropy<C><<<static_cast<unsigned>(tokens), threads_for(a.vocab), 0, stream_of(call)>>>(a, losses);
     add_losses<<<1, kLossThreads, 0, stream_of(call)>>>(losses, tokens, side_of(call.out(0)));
     check_launch(op);
   }
@@ -197,8 +197,8 @@ class CrossEntropyBwd : public ElementKernel {
                      .weights = per_token(call.in(2)),
                      .lse = per_token(call.in(3)),
                      .smoothing = smoothing_};
-    cross_entropy_bwd<C><<<static_cast<unsigned>(logits.dim(0)), threads_for(a.vocab), 0, stream_of(call)>>>(
-        a, side_of(call.in(4)));
+    cross_entropy_bwd<C>
+        <<<static_cast<unsigned>(logits.dim(0)), threads_for(a.vocab), 0, stream_of(call)>>>(a, side_of(call.in(4)));
     check_launch(op);
   }
 

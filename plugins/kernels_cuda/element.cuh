@@ -246,18 +246,17 @@ __device__ __forceinline__ void store_chunk(const Side& side, int64_t at, int64_
       uint32_t w[4];
 #pragma unroll
       for (int j = 0; j < 4; ++j)
-        w[j] = pair_of(__float2half_rn(static_cast<float>(x[2 * j])),
-                       __float2half_rn(static_cast<float>(x[2 * j + 1])));
+        w[j] =
+            pair_of(__float2half_rn(static_cast<float>(x[2 * j])), __float2half_rn(static_cast<float>(x[2 * j + 1])));
       words[0] = make_uint4(w[0], w[1], w[2], w[3]);
       break;
     }
     case GESTALT_F32:
 #pragma unroll
       for (int j = 0; j < 2; ++j)
-        words[j] = make_uint4(__float_as_uint(static_cast<float>(x[4 * j])),
-                              __float_as_uint(static_cast<float>(x[4 * j + 1])),
-                              __float_as_uint(static_cast<float>(x[4 * j + 2])),
-                              __float_as_uint(static_cast<float>(x[4 * j + 3])));
+        words[j] = make_uint4(
+            __float_as_uint(static_cast<float>(x[4 * j])), __float_as_uint(static_cast<float>(x[4 * j + 1])),
+            __float_as_uint(static_cast<float>(x[4 * j + 2])), __float_as_uint(static_cast<float>(x[4 * j + 3])));
       break;
     case GESTALT_F64:
 #pragma unroll

@@ -36,9 +36,8 @@ __device__ __forceinline__ int count_at(const Table& t, int64_t column) {
 
 // An id outside the table gives NaN.
 template <class C>
-__global__ void __launch_bounds__(kThreads)
-    gather(const Side ids, int64_t ids_step, const __grid_constant__ Table w, const __grid_constant__ Table y,
-           int64_t row_chunks) {
+__global__ void __launch_bounds__(kThreads) gather(const Side ids, int64_t ids_step, const __grid_constant__ Table w,
+                                                   const __grid_constant__ Table y, int64_t row_chunks) {
   const int64_t chunk = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (chunk >= y.rows * row_chunks) return;
   const int64_t t = chunk / row_chunks, column = chunk % row_chunks * kChunk;
@@ -241,8 +240,8 @@ class EmbeddingBwd : public ElementKernel {
     const int threads = static_cast<int>(std::min<int64_t>(kThreads, (chunks + 31) / 32 * 32));
     const dim3 grid(static_cast<unsigned>(windows(n)), blocks_for(chunks, threads));
     const auto step = static_cast<int64_t>(pitch(dw.dim(1)));
-    add_windows<C><<<grid, threads, 0, stream>>>(arrays[1], arrays[3], n, table_of(dy), table_of(dw), parts, step,
-                                                 accumulate);
+    add_windows<C>
+        <<<grid, threads, 0, stream>>>(arrays[1], arrays[3], n, table_of(dy), table_of(dw), parts, step, accumulate);
     add_crossing<C><<<grid, threads, 0, stream>>>(arrays[1], n, table_of(dw), parts, step, accumulate);
     check_launch(op);
   }

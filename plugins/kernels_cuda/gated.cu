@@ -96,9 +96,7 @@ struct GatedOf {
 template <class C, class F>
 struct GatedBwdOf {
   F f;
-  __device__ void operator()(const C (&in)[3], C (&out)[2]) const {
-    f.backward(in[0], in[1], in[2], out[0], out[1]);
-  }
+  __device__ void operator()(const C (&in)[3], C (&out)[2]) const { f.backward(in[0], in[1], in[2], out[0], out[1]); }
 };
 
 template <class Op>

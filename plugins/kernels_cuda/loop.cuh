@@ -7,7 +7,8 @@
 #include "plugins/kernels_cuda/launch.h"
 
 // Iteration over K tensors of one shape by strides, in chunks of eight elements along the innermost dimension.
-// Neighbouring dimensions that are one run in every tensor are merged on the host, so contiguous tensors become one row.
+// Neighbouring dimensions that are one run in every tensor are merged on the host, so contiguous tensors become one
+// row.
 namespace gestalt::kernels_cuda {
 
 template <int K>

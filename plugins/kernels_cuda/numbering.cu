@@ -5,8 +5,7 @@ namespace gestalt::kernels_cuda {
 namespace {
 
 // y[i] = start + i step
-__global__ void __launch_bounds__(kThreads)
-    arange(const Side y, int64_t n, int64_t stride, double start, double step) {
+__global__ void __launch_bounds__(kThreads) arange(const Side y, int64_t n, int64_t stride, double start, double step) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (i < n) store_one<double>(y, i * stride, start + static_cast<double>(i) * step);
 }
@@ -61,7 +60,7 @@ class OneHot : public ElementKernel {
     rows.close();
     if (y.numel() == 0) return;
     one_hot<<<blocks_for(y.numel()), kThreads, 0, stream_of(call)>>>(rows, side_of(index), side_of(y), y.dim(-1),
-                                                                      y.stride(-1));
+                                                                     y.stride(-1));
     check_launch(op);
   }
 };

@@ -41,9 +41,8 @@ struct Normal {
 // Element i of y, counted row by row; a thread draws the four of one block. The product and the sum are rounded one by
 // one, as on the CPU.
 template <class Op>
-__global__ void __launch_bounds__(kThreads)
-    draw(const __grid_constant__ Loop<1> loop, const Side y, const SeedWords seed, uint32_t use, double offset,
-         double factor) {
+__global__ void __launch_bounds__(kThreads) draw(const __grid_constant__ Loop<1> loop, const Side y,
+                                                 const SeedWords seed, uint32_t use, double offset, double factor) {
   const int64_t block = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (4 * block >= loop.numel) return;
   const PhiloxBlock bits = philox_tensor(seed.wide(0), seed.wide(2), use, static_cast<uint64_t>(block));
@@ -112,11 +111,12 @@ __global__ void __launch_bounds__(kThreads) dropout(const __grid_constant__ Drop
   PhiloxBlock block = philox_token(seed, step, sample, position, a.use, column / 4);
 #pragma unroll
   for (int j = 0; j < kChunk; ++j) {
-    if (j > 0 && (column + j) % 4 == 0)
-      block = philox_token(seed, step, sample, position, a.use, (column + j) / 4);
+    if (j > 0 && (column + j) % 4 == 0) block = philox_token(seed, step, sample, position, a.use, (column + j) / 4);
     const uint32_t which = (column + j) % 4;
-    const uint32_t word = which == 0 ? block.word[0] : which == 1 ? block.word[1] : which == 2 ? block.word[2]
-                                                                                               : block.word[3];
+    const uint32_t word = which == 0   ? block.word[0]
+                          : which == 1 ? block.word[1]
+                          : which == 2 ? block.word[2]
+                                       : block.word[3];
     x[j] = word >> 8 < a.threshold ? C(0) : x[j] * factor;
   }
   store_chunk(a.y, t * a.y_row + first * a.y_column, a.y_column, n, x);

@@ -91,8 +91,7 @@ class Rotary : public ElementKernel {
  public:
   static constexpr std::string_view op = "core.rotary";
 
-  explicit Rotary(Plan plan)
-      : interleaved_(plan.attrs().boolean("interleaved", false)), by_table_(plan.has_in(2)) {
+  explicit Rotary(Plan plan) : interleaved_(plan.attrs().boolean("interleaved", false)), by_table_(plan.has_in(2)) {
     const View x = plan.in(0);
     need_float(plan, x, "x");
     need_ndim(plan, x, "x", 3);

@@ -49,9 +49,9 @@ __global__ void __launch_bounds__(kThreads) rotary_table(const __grid_constant__
   for (int64_t item = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; item < a.tokens * a.half;
        item += static_cast<int64_t>(gridDim.x) * kThreads) {
     const int64_t t = item / a.half, i = item % a.half;
-    const double f = grows                     ? pow(grown, -static_cast<double>(i) / static_cast<double>(a.half))
+    const double f = grows                   ? pow(grown, -static_cast<double>(i) / static_cast<double>(a.half))
                      : a.two_lists && beyond ? a.long_frequencies[i]
-                                               : a.frequencies[i];
+                                             : a.frequencies[i];
     double sine, cosine;
     sincos(static_cast<double>(load_one<int64_t>(a.positions, t * a.position_step)) * f, &sine, &cosine);
     store_one<double>(a.table, t * a.row + i * a.column, a.attention_factor * cosine);

@@ -262,8 +262,7 @@ struct LargestRow {
       });
       last = group_reduce<kGroup>(best, First());
       if (row.lane == 0) {
-        if constexpr (kValues)
-          store_one<C>(row.rows.sides.side[1], row.at[1] + found * row.rows.step[1], last.value);
+        if constexpr (kValues) store_one<C>(row.rows.sides.side[1], row.at[1] + found * row.rows.step[1], last.value);
         store_one<int64_t>(row.rows.sides.side[kAll - 1], row.at[kAll - 1] + found * row.rows.step[kAll - 1],
                            last.index);
       }

@@ -144,8 +144,7 @@ __global__ void __launch_bounds__(kThreads)
         fetch(a.grad.side, at * a.grad.step, a.grad.step, n, held[1]);
 #pragma unroll
         for (int i = 0; i < kStates; ++i)
-          if (a.state[i].present)
-            fetch(a.state[i].side, at * a.state[i].step, a.state[i].step, n, held[2 + i]);
+          if (a.state[i].present) fetch(a.state[i].side, at * a.state[i].step, a.state[i].step, n, held[2 + i]);
         unpack(weight.side, at * weight.step, weight.step, n, held[0], w);
         unpack(a.grad.side, at * a.grad.step, a.grad.step, n, held[1], g);
 #pragma unroll
@@ -157,8 +156,7 @@ __global__ void __launch_bounds__(kThreads)
         if (a.master.present) store_chunk(a.param.side, at * a.param.step, a.param.step, n, w);
 #pragma unroll
         for (int i = 0; i < kStates; ++i)
-          if (a.state[i].present)
-            store_chunk(a.state[i].side, at * a.state[i].step, a.state[i].step, n, state[i]);
+          if (a.state[i].present) store_chunk(a.state[i].side, at * a.state[i].step, a.state[i].step, n, state[i]);
       }
     }
     __syncthreads();

@@ -85,7 +85,9 @@ int run_explain(const Arguments& arguments) {
       }
       return 0;
     }
-    core::Session session(run, {}, "none");
+    core::SessionOptions from_nothing;
+    from_nothing.resume = "none";
+    core::Session session(run, {}, from_nothing);
     session.open_optimizer();
     const core::Compiled& compiled =
         which == "train" ? session.trainer().loss_program().compiled() : session.trainer().update_program();

@@ -6,7 +6,7 @@
 gestalt_packages_required=(
   g++ cmake ninja-build ccache pkg-config
   libboost1.81-dev libboost-filesystem1.81-dev libboost-program-options1.81-dev
-  libtomlplusplus-dev libspdlog-dev libssl-dev nlohmann-json3-dev libsimdjson-dev libhdf5-dev
+  libtomlplusplus-dev libspdlog-dev libssl-dev nlohmann-json3-dev libsimdjson-dev libhdf5-dev libxxhash-dev
   libpcre2-dev zlib1g-dev libzstd-dev liblzma-dev
   catch2 bible-kjv
 )
@@ -14,7 +14,7 @@ gestalt_packages_required=(
 # What the test suite needs on top: a second compiler, its sanitizers and OpenMP, the benchmark library,
 # git for the checks that read the list of tracked files.
 gestalt_packages_tests=(
-  clang libclang-rt-14-dev libomp-dev libbenchmark-dev git
+  clang libclang-rt-14-dev libomp-dev libbenchmark-dev git strace hdf5-tools
 )
 
 # gestalt_missing_packages NAME...: prints those that are not installed.

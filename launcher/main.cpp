@@ -35,7 +35,8 @@ std::optional<Served> find_verb(std::string_view name) {
 std::vector<VerbLine> all_verbs() {
   std::vector<VerbLine> lines;
   for (const VerbSource* source : VerbSource::all())
-    for (VerbLine& line : source->verbs()) lines.push_back(std::move(line));
+    for (VerbLine& line : source->verbs())
+      if (line.name[0] != '_') lines.push_back(std::move(line));  // _name: the program's own use
   std::sort(lines.begin(), lines.end(), [](const VerbLine& a, const VerbLine& b) { return a.name < b.name; });
   return lines;
 }

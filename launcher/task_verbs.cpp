@@ -21,7 +21,7 @@ using core::view_of;
 struct HostFlags {
   std::string target;
   std::vector<std::string> sets;
-  std::string resume;
+  core::SessionOptions session;
   bool help = false;
   Arguments rest;
 };
@@ -43,7 +43,9 @@ HostFlags split_flags(const Arguments& arguments, bool takes_run) {
     else if (takes_run && is(a, "--set"))
       f.sets.push_back(value(i, "--set"));
     else if (takes_run && is(a, "--resume"))
-      f.resume = value(i, "--resume");
+      f.session.resume = value(i, "--resume");
+    else if (takes_run && a == "--allow-older")
+      f.session.allow_older = true;
     else if (takes_run && is(a, "--device"))
       f.sets.push_back("run.device=" + value(i, "--device"));
     else if (takes_run && is(a, "--debug"))
@@ -95,7 +97,7 @@ class TaskVerbs : public VerbSource {
     }
     if (may_take_run && !flags.target.empty()) {
       takes_run = core::is_run(flags.target);
-      if (!takes_run && !(flags.sets.empty() && flags.resume.empty()))
+      if (!takes_run && !(flags.sets.empty() && flags.session.resume.empty()))
         throw UsageError(fmt::format("--set, --device, --debug and --resume need a model, '{}' is none", flags.target));
       flags.rest.insert(flags.rest.begin(), flags.target);
     }
@@ -120,7 +122,9 @@ class TaskVerbs : public VerbSource {
   static int execute(core::Run& run, std::string_view verb, const HostFlags& flags) {
     int code = 0;
     {
-      core::Session session(run, flags.rest, flags.resume);
+      core::SessionOptions options = flags.session;
+      options.saver_command = "/proc/self/exe";
+      core::Session session(run, flags.rest, options);
       core::Instance task(run.registry().component("task/1", verb), nullptr, 0);
       gestalt_status* status = task.table<gestalt_task_1>()->run(task.self(), session.abi());
       if (status) {

@@ -16,6 +16,7 @@ constexpr Entry kEntries[] = {
     {GESTALT_IO_ERROR, 74, "io_error"},                {GESTALT_CONFIG_ERROR, 78, "config_error"},
     {GESTALT_OUT_OF_MEMORY, 1, "out_of_memory"},       {GESTALT_INTERRUPTED, 75, "interrupted"},
     {GESTALT_VALIDATION, 17, "validation"},            {GESTALT_USAGE_ERROR, 2, "usage_error"},
+    {GESTALT_AMBIGUOUS, 16, "ambiguous"},
 };
 }  // namespace
 

@@ -209,9 +209,13 @@ void ParameterStore::set(const Parameter& p, const void* host, uint64_t bytes) {
 
 std::vector<char> ParameterStore::read(const Location& l) const {
   std::vector<char> host(static_cast<size_t>(l.length) * dtype_size(l.dtype));
-  device_.sync();
-  device_.copy_to_host(host.data(), l.data, host.size());
+  read(l, host.data());
   return host;
+}
+
+void ParameterStore::read(const Location& l, void* host) const {
+  device_.sync();
+  device_.copy_to_host(host, l.data, static_cast<uint64_t>(l.length) * dtype_size(l.dtype));
 }
 
 void ParameterStore::write(const Location& l, const void* host, uint64_t bytes) {

@@ -57,6 +57,7 @@ class ParameterStore {
   // From host memory in the parameter's dtype; masters follow.
   void set(const Parameter& p, const void* host, uint64_t bytes);
   std::vector<char> read(const Location& location) const;
+  void read(const Location& location, void* host) const;
   void write(const Location& location, const void* host, uint64_t bytes);
 
  private:

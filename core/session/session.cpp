@@ -1,6 +1,7 @@
 #include "core/session/session.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "core/base/host.h"
 #include "core/config/attr_list.h"
@@ -13,8 +14,8 @@ namespace fs = std::filesystem;
 
 extern const gestalt_session_api kSessionApi;  // session_abi.cpp
 
-Session::Session(Run& run, std::vector<std::string> arguments, std::string resume)
-    : run_(run), abi_{{&kSessionApi}, this}, arguments_(std::move(arguments)), resume_(std::move(resume)) {
+Session::Session(Run& run, std::vector<std::string> arguments, SessionOptions options)
+    : run_(run), abi_{{&kSessionApi}, this}, arguments_(std::move(arguments)), options_(std::move(options)) {
   for (const std::string& a : arguments_) argument_strs_.push_back(str_of(a));
 }
 
@@ -64,22 +65,23 @@ Predictor& Session::predictor() {
 }
 
 void Session::open_model(const std::string& load_from) {
-  fs::path from = load_from;
-  if (from.empty()) from = run_.checkpoint();
-  if (from.empty() && !resume_.empty() && resume_ != "none") {
-    from = resume_ == "auto" ? newest_checkpoint(run_.output()) : fs::path(resume_);
-    if (from.empty()) spdlog::info("no checkpoint below '{}': a new run", run_.output().native());
-  }
+  std::string from = load_from;
+  if (from.empty()) from = run_.checkpoint().native();
+  if (from.empty() && options_.resume != "none") from = options_.resume;
   if (from.empty()) from = run_.config().str("checkpoint.load", "");
-  loaded_from_ = from;
-  if (from.empty() && run_.foreign()) {
+  resumes_auto_ = from == "auto";
+  if (!from.empty()) reader_ = open_checkpoint(run_, from, options_.allow_older);
+  if (reader_) {
+    loaded_from_ = reader_->folder();
+    loaded_ = reader_->manifest().state;
+    load_state(*reader_, model_state(), false);
+    spdlog::info("loaded '{}' (step {})", loaded_from_.native(), loaded_.step);
+  } else if (run_.foreign()) {
     run_.foreign()->open().load(tree(), store());
     spdlog::info("loaded '{}'", run_.foreign()->path().native());
-  } else if (!from.empty()) {
-    loaded_ = load_checkpoint(run_, store(), tree(), {}, from, false);
-    spdlog::info("loaded '{}' (step {})", from.native(), loaded_.step);
   } else if (const std::string init = run_.config().str("model.init_from", ""); !init.empty()) {
-    load_checkpoint(run_, store(), tree(), {}, init, false);
+    CheckpointReader reader(run_.registry(), init);
+    load_state(reader, model_state(), false);
     spdlog::info("parameters begin as in '{}'", init);
   } else {
     store().initialise(run_.seed(), machine().mesh());
@@ -90,8 +92,33 @@ void Session::open_optimizer() {
   open_data();
   trainer_ = std::make_unique<Trainer>(run_, machine(), tree(), store(), &data());
   check_rules();
-  if (loaded_from_.empty()) return;
-  const TrainingState state = load_checkpoint(run_, store(), tree(), trainer_->optimizer_states(), loaded_from_, true);
+  const fs::path folder = run_.output() / "checkpoints";
+  const bool saves = !options_.saver_command.empty() && run_.config().has("checkpoint.type");
+  if (saves && loaded_from_.empty() && options_.resume.empty() && !committed(folder).empty())
+    fail(GESTALT_AMBIGUOUS, "[--resume] '{}' holds checkpoints: say '--resume auto' to go on from the newest, '--resume "
+         "none' to begin again (they are set aside), or set run.output", run_.output().native());
+  if (saves) {
+    // Before the first update: a second training of the folder is refused, and the saver is ready. A saver that outlived
+    // its trainer may have committed one more checkpoint before it gave the lock back.
+    lock_checkpoints();
+    const std::vector<Committed> all = committed(folder);
+    if (resumes_auto_ && !all.empty() && (!reader_ || (all.back().path != loaded_from_ && !options_.allow_older)))
+      reader_ = open_checkpoint(run_, "auto", options_.allow_older);
+  }
+  if (resumes_auto_ && !reader_) spdlog::info("no checkpoint below '{}': a new run", run_.output().native());
+  if (reader_) resume_training();
+  if (!saves) return;
+  checkpoints_->start(options_.saver_command, loaded_from_.empty() ? -1 : loaded_.step);
+  checkpoints_->prepare(model_state());
+}
+
+void Session::resume_training() {
+  load_state(*reader_, model_state(), true);
+  const std::string expected = reader_->manifest().digest;
+  loaded_from_ = reader_->folder();
+  loaded_ = reader_->manifest().state;
+  reader_.reset();
+  const TrainingState& state = loaded_;
   if (const auto* split = data().split("train"); split && !state.data_digest.empty() && split->digest != state.data_digest)
     fail(GESTALT_CONFIG_ERROR, "[data] the checkpoint '{}' was trained on other data (digest {}, now {}); start a new run or "
          "restore the corpus", loaded_from_.native(), state.data_digest, split->digest);
@@ -100,6 +127,31 @@ void Session::open_optimizer() {
     fail(GESTALT_CONFIG_ERROR, "[train.global_batch] the checkpoint has consumed {} samples in {} steps, which does not fit a "
          "global batch of {}", state.samples, state.step, batch);
   trainer_->set_steps_done(state.step);
+  // Of what is in the model now, not of what the file says.
+  const std::string digest = digest_of(model_state(), state);
+  if (digest != expected)
+    fail(GESTALT_INTERNAL, "[{}] the state in memory is {}, which is not the checkpoint's", loaded_from_.native(), digest);
+  spdlog::info("resumed '{}' at step {} state {}", loaded_from_.native(), state.step, digest);
+  for (const std::string& line : resume_differences(run_, loaded_from_)) spdlog::info("differs from the checkpoint: {}", line);
+}
+
+ModelState Session::model_state() {
+  return {store(), tree(), trainer_ ? trainer_->optimizer_states() : std::vector<gestalt_optimizer_state>{}};
+}
+
+void Session::lock_checkpoints() {
+  checkpoints_ = std::make_unique<Checkpoints>(run_, [](const std::string& line) {
+    std::fwrite(line.data(), 1, line.size(), stdout);
+    std::fflush(stdout);
+  });
+}
+
+Checkpoints& Session::checkpoints() {
+  if (!checkpoints_) {
+    lock_checkpoints();
+    checkpoints_->start(options_.saver_command, loaded_from_.empty() ? -1 : loaded_.step);
+  }
+  return *checkpoints_;
 }
 
 void Session::set_steps(int64_t steps) {
@@ -153,8 +205,11 @@ fs::path Session::save() {
     state.samples = state.step * run_.config().i64("train.global_batch");
     if (const auto* split = data().split("train")) state.data_digest = split->digest;
   }
-  return save_checkpoint(run_, store(), tree(), trainer_ ? trainer_->optimizer_states() : std::vector<gestalt_optimizer_state>{},
-                         state);
+  return checkpoints().save(model_state(), state);
+}
+
+void Session::wait_saved() {
+  if (checkpoints_) checkpoints_->finish();
 }
 
 const fs::path& Session::output_folder() {

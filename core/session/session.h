@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/config/attr_list.h"
-#include "core/session/checkpoint_io.h"
+#include "core/session/checkpoints.h"
 #include "core/session/trainer.h"
 #include "gestalt/abi/session.h"
 
@@ -29,11 +29,18 @@ class Predictor {
   Buffer seed_, scalars_;
 };
 
+// What the command line says about checkpoints.
+struct SessionOptions {
+  std::string resume;          // "auto", "none", a folder, or empty: not said
+  bool allow_older = false;    // go back where the newest checkpoint is damaged
+  std::string saver_command;   // the program that serves as saver process; empty: saves happen in this process
+};
+
 // What a task works with: opened piece by piece, on first use. The host's side of gestalt_session_api.
 class Session {
  public:
-  // arguments: those of the command line that belong to the task. resume: "auto", "none" or a checkpoint folder.
-  Session(Run& run, std::vector<std::string> arguments, std::string resume);
+  // arguments: those of the command line that belong to the task.
+  Session(Run& run, std::vector<std::string> arguments, SessionOptions options);
   ~Session();
   Session(const Session&) = delete;
 
@@ -56,7 +63,12 @@ class Session {
   gestalt_step_result update(double rate) { return trainer_for_batches().update(rate); }
   void open_reference(const std::string& tensors_file, const std::string& prefix);
   void read_tensor(int32_t kind, const std::string& name, gestalt_view& out);
+  // A snapshot of the state after the last update, committed while the training goes on; returns where it will be.
   std::filesystem::path save();
+  void wait_saved();  // IO_ERROR when the last save failed
+  void collect_saves() {
+    if (checkpoints_) checkpoints_->collect(false);
+  }
   void metrics(int64_t step, const gestalt_metric* metrics, uint64_t num);
   const std::filesystem::path& output_folder();
   int64_t seq_len() const { return run_.config().i64("model.seq_len"); }
@@ -75,13 +87,17 @@ class Session {
     Instance instance;
   };
   void check_rules();
+  void resume_training();
+  void lock_checkpoints();
+  Checkpoints& checkpoints();
+  ModelState model_state();
   Trainer& trainer_for_batches();
 
   Run& run_;
   Abi abi_;
   std::vector<std::string> arguments_;
   std::vector<gestalt_str> argument_strs_;
-  std::string resume_;
+  SessionOptions options_;
   std::filesystem::path output_;
   std::unique_ptr<Machine> machine_;
   std::unique_ptr<DataSource> data_;
@@ -92,8 +108,11 @@ class Session {
   std::unique_ptr<LossProgram> batch_evaluator_;
   std::unique_ptr<ForeignTensors> reference_;
   std::unique_ptr<Predictor> predictor_;
+  bool resumes_auto_ = false;
+  std::unique_ptr<CheckpointReader> reader_;  // from open_model to open_optimizer
   std::filesystem::path loaded_from_;
   TrainingState loaded_;
+  std::unique_ptr<Checkpoints> checkpoints_;
   std::vector<Instance> trackers_;
   bool trackers_open_ = false;
   std::deque<AttrList> config_values_;

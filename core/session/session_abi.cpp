@@ -51,7 +51,10 @@ int64_t num_samples(gestalt_session* s, gestalt_str split) noexcept {
   });
 }
 gestalt_status* train_step(gestalt_session* s, gestalt_step_result* out) noexcept {
-  return guarded([&] { *out = Session::of(s).trainer().step(); });
+  return guarded([&] {
+    Session::of(s).collect_saves();
+    *out = Session::of(s).trainer().step();
+  });
 }
 gestalt_status* evaluate(gestalt_session* s, gestalt_str split, int64_t first, int64_t num,
                          gestalt_step_result* out) noexcept {
@@ -146,6 +149,9 @@ gestalt_status* run_batch(gestalt_session* s, const gestalt_batch_view* fields, 
     *weight = w;
   });
 }
+gestalt_status* wait_saved(gestalt_session* s) noexcept {
+  return guarded([&] { Session::of(s).wait_saved(); });
+}
 gestalt_status* update(gestalt_session* s, double lr, gestalt_step_result* out) noexcept {
   return guarded([&] { *out = Session::of(s).update(lr); });
 }
@@ -177,6 +183,7 @@ const gestalt_session_api kSessionApi = {sizeof(gestalt_session_api),
                                          open_reference,
                                          read_tensor,
                                          run_batch,
-                                         update};
+                                         update,
+                                         wait_saved};
 
 }  // namespace gestalt::core

@@ -30,7 +30,7 @@ class Train : public Task {
  public:
   static constexpr std::string_view name = "train";
   static constexpr std::string_view usage =
-      "gestalt train CONFIG [--set KEY=VALUE]... [--resume auto|none|DIR] [--device NAME] [--debug eager]";
+      "gestalt train CONFIG [--set KEY=VALUE]... [--resume auto|none|DIR] [--allow-older] [--device NAME] [--debug eager]";
   Train(Host host, Attrs) : host_(host) {}
 
   void run(Session& s) override {
@@ -66,7 +66,7 @@ class Train : public Task {
       if (has_minutes && has_steps && done > 0 && seconds_since(begin_) >= limit_seconds_) break;
       const int32_t stop = s.stop_requested();
       if (stop == 1) return stopped(s, done);
-      if (stop == 2 && done > 0) report_saved(s);
+      if (stop == 2 && done > 0) s.save();
       const gestalt_step_result r = s.train_step();
       done = r.step;
       saved = false;
@@ -80,12 +80,13 @@ class Train : public Task {
       if (done == 1 || done % log_every == 0 || (steps_ && done == *steps_)) log(s, r);
       if (eval_every > 0 && done % eval_every == 0 && !(steps_ && done == *steps_)) evaluate(s, done);
       if (save_every > 0 && done % save_every == 0) {
-        report_saved(s);
+        s.save();
         saved = true;
       }
     }
     evaluate(s, done);
-    if (s.has("checkpoint.type") && !saved) report_saved(s);
+    if (s.has("checkpoint.type") && !saved) s.save();
+    s.wait_saved();
   }
 
  private:
@@ -142,11 +143,10 @@ class Train : public Task {
     s.metrics(step, m);
   }
 
-  void report_saved(Session& s) { s.print("saved " + std::string(s.save()) + "\n"); }
-
   void stopped(Session& s, int64_t done) {
     if (done > 0 && s.has("checkpoint.type")) {
-      report_saved(s);
+      s.save();
+      s.wait_saved();
       throw Error(GESTALT_INTERRUPTED, text("stopped after step %lld; continue with --resume auto", static_cast<long long>(done)));
     }
     throw Error(GESTALT_INTERRUPTED, "stopped before the first update; nothing to save");

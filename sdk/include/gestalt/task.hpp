@@ -89,12 +89,14 @@ class Session {
     check(host_, api().tokenizer(session_, &table, &self));
     return {host_, table, self};
   }
-  // The path is valid until the next save.
+  // A snapshot, committed while the training goes on; the path, where it will be, is valid until the next save.
   std::string_view save() {
     gestalt_str path{};
     check(host_, api().save(session_, &path));
     return view_of(path);
   }
+  // Until nothing is being saved; throws when the last save failed.
+  void wait_saved() { check(host_, api().wait_saved(session_)); }
   void metrics(int64_t step, std::span<const gestalt_metric> metrics) {
     check(host_, api().metrics(session_, step, metrics.data(), metrics.size()));
   }

@@ -127,7 +127,7 @@ TrainingRun::TrainingRun(const std::vector<std::string>& sets, const std::string
   options.target = target.empty() ? run_file() : target;
   options.sets = sets;
   run_ = std::make_unique<Run>(options);
-  session_ = std::make_unique<Session>(*run_, std::vector<std::string>{}, resume);
+  session_ = std::make_unique<Session>(*run_, std::vector<std::string>{}, SessionOptions{resume, false, {}});
   session_->open_model("");
   session_->open_data();
   session_->open_optimizer();

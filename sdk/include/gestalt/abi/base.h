@@ -52,6 +52,7 @@ typedef struct gestalt_status gestalt_status;
 #define GESTALT_INTERRUPTED 10     /* stopped after a clean save: exit 75 */
 #define GESTALT_VALIDATION 11      /* a result is out of tolerance: exit 17 */
 #define GESTALT_USAGE_ERROR 12     /* wrong command line: exit 2 */
+#define GESTALT_AMBIGUOUS 13       /* which checkpoint to resume must be said: exit 16 */
 
 /* Log levels. */
 #define GESTALT_LOG_DEBUG 0

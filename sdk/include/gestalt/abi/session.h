@@ -60,7 +60,10 @@ typedef struct gestalt_session_api {
   gestalt_status* (*logits)(gestalt_session* s, const int32_t* ids, uint64_t num_ids, float* logits, uint64_t room,
                             int64_t* vocab) GESTALT_NOEXCEPT;
   gestalt_status* (*tokenizer)(gestalt_session* s, const gestalt_tokenizer_1** table, void** self) GESTALT_NOEXCEPT;
-  /* Writes a checkpoint of the state after the last update under the run's folder; *path is borrowed until the next. */
+  /* Takes a snapshot of the state after the last update; it is written and committed under the run's folder while the
+   * training goes on, and the host prints "saved PATH state DIGEST" once it is. A save that fails is logged; only after
+   * [checkpoint] max_failed_saves in a row this or train_step returns IO_ERROR. Waits for the save before. *path, where
+   * the checkpoint will be, is borrowed until the next. */
   gestalt_status* (*save)(gestalt_session* s, gestalt_str* path) GESTALT_NOEXCEPT;
   gestalt_status* (*metrics)(gestalt_session* s, int64_t step, const gestalt_metric* m, uint64_t num) GESTALT_NOEXCEPT;
   /* Text for the user on standard output; with --json a task prints exactly one JSON object. */
@@ -87,6 +90,8 @@ typedef struct gestalt_session_api {
                                double* loss_sum, double* weight) GESTALT_NOEXCEPT;
   /* Clips, and updates by [optimizer] with the gradients of run_batch. lr below 0: the schedule's. */
   gestalt_status* (*update)(gestalt_session* s, double lr, gestalt_step_result* out) GESTALT_NOEXCEPT;
+  /* Returns when no save is in flight; IO_ERROR when the last one failed. */
+  gestalt_status* (*wait_saved)(gestalt_session* s) GESTALT_NOEXCEPT;
 } gestalt_session_api;
 
 struct gestalt_session {

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# runs: always
+# CK-2, CK-3, CK-7: one save, disturbed at each of its system calls: SIGKILL, ENOSPC, EIO, EDQUOT, EINTR, EMFILE. Each
+# twentieth call in a short run, every one with --ci. Then each failpoint: death, abort and an error.
+set -eu -o pipefail
+build=${BUILD:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/build/release}
+faults=$build/tests/checkpoint_faults
+command -v strace >/dev/null || { echo "no strace here"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+strace -qq -o /dev/null true 2>/dev/null || { echo "tracing is not allowed here"; exit 77; }
+stride=20
+[ "${CI:-0}" -eq 1 ] && stride=1
+mkdir "$work/s"
+"$faults" syscalls --folder "$work/s" --writers 2 --bytes 40000 --stride "${STRIDE:-$stride}" 2>"$work/err" || { tail -n 5 "$work/err"; exit 1; }
+
+count=0
+for name in $("$faults" failpoints); do
+  for action in kill abort error; do
+    rm -rf "$work/f"
+    "$faults" train --folder "$work/f" --steps 3 >/dev/null
+    status=0
+    { GESTALT_FAILPOINTS="$name=$action:1" "$faults" train --folder "$work/f" --steps 2 --writers 2 >"$work/out" || status=$?; } 2>>"$work/err"
+    case $action in kill) want=137 ;; abort) want=134 ;; *) want=0 ;; esac
+    [ "$status" -eq "$want" ] || { echo "$name=$action: exit code $status, expected $want (never reached?)"; cat "$work/out"; exit 1; }
+    # Whatever happened: the next training goes on.
+    "$faults" train --folder "$work/f" --steps 1 >"$work/out" 2>>"$work/err"
+    grep -q '^ack' "$work/out" || { echo "after $name=$action no save succeeds"; exit 1; }
+    count=$((count + 1))
+  done
+done
+echo "$count failpoint runs, each survived"

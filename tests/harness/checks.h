@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "tests/harness/environment.h"
@@ -38,6 +39,8 @@ void check_bad_inputs(const CheckContext& c);
 void check_complete(const Environment& e, Report& report);
 
 void print_speed(const CheckContext& c);
+// Of the ops named, or all that have a large case: needs a device whose memory the host does not see.
+void print_large_speeds(const Environment& e, const std::set<std::string>& only);
 
 // docs/ops.md.
 std::string support_matrix(const Environment& e);

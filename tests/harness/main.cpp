@@ -21,13 +21,13 @@ struct Options {
   std::vector<std::string> search, plugins = {"gestalt.device_cpu", "gestalt.device_sim", "gestalt.kernels_cpu"};
   std::set<std::string> checks;
   uint64_t seed = 20251;
-  bool list = false, matrix = false, speed = false, complete = false;
+  bool list = false, matrix = false, speed = false, large = false, complete = false;
 };
 
 constexpr const char* kUsage =
     "gestalt_harness [--op NAME]... [--family NAME]... [--backend NAME] [--check NAME]... [--seed N]\n"
     "                [--device cpu|cuda] [--plugins DIR]... [--use PLUGIN]...\n"
-    "                [--list | --matrix | --compare FILE | --complete | --speed]\n"
+    "                [--list | --matrix | --compare FILE | --complete | --speed | --speed-large]\n"
     "checks: kernel, program, gradient, bad\n";
 
 Options parse(int argc, char** argv) {
@@ -64,6 +64,8 @@ Options parse(int argc, char** argv) {
       o.complete = true;
     else if (a == "--speed")
       o.speed = true;
+    else if (a == "--speed-large")
+      o.large = true;
     else
       core::fail(GESTALT_INVALID_ARGUMENT, "[{}] unknown option\n{}", a, kUsage);
   }
@@ -120,6 +122,10 @@ int run(int argc, char** argv) {
     return 0;
   }
   if (!o.compare.empty()) return compare_file(o.compare, support_matrix(e));
+  if (o.large) {
+    print_large_speeds(e, o.ops);
+    return 0;
+  }
   Report report;
   size_t ops = 0;
   if (o.complete) check_complete(e, report);

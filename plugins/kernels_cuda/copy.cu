@@ -122,7 +122,12 @@ void copy_elements(const Call& call, std::string_view op, View from, View to) {
 }
 
 void zero_elements(const Call& call, std::string_view op, View to) {
-  elementwise<float, 0, 1>(call, op, {}, {to}, false, Zero<float>());
+  if (to.numel() == 0) return;
+  if (to.contiguous())
+    return check_cuda(
+        cudaMemsetAsync(to.data<void>(), 0, static_cast<size_t>(to.numel() * size_of(to.dtype())), stream_of(call)),
+        op);
+  convert<float, 0, 1>(call, op, {}, {to}, false, Zero<float>());
 }
 
 namespace {
@@ -171,7 +176,7 @@ class Move : public ElementKernel {
  private:
   template <class C>
   void run_as(Call call) const {
-    elementwise<C, 1, 1>(call, op, {call.in(0)}, {call.out(0)}, call.accumulate(0), Same());
+    convert<C, 1, 1>(call, op, {call.in(0)}, {call.out(0)}, call.accumulate(0), Same());
   }
 
   void (Move::*run_)(Call) const;

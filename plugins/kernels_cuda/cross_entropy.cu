@@ -1,3 +1,4 @@
+#include "plugins/kernels_cuda/packed.cuh"
 #include "plugins/kernels_cuda/rows.cuh"
 
 // loss_sum = sum over tokens of weight (lse - logits[label]) with lse = log sum exp(logits). A token of weight 0 adds
@@ -48,6 +49,23 @@ int threads_for(int64_t vocab) {
   return static_cast<int>(std::clamp<int64_t>((vocab + 32 * kChunk - 1) / (32 * kChunk) * 32, 32, kLossThreads));
 }
 
+// Writes what thread 0 knows of a token: lse and the loss.
+template <class C>
+__device__ __forceinline__ void finish_token(const LossArgs& a, int64_t t, C total, C plain_sum, double* losses) {
+  store_one<C>(a.lse.side, t * a.lse.step, total);
+  const double weight = load_one<double>(a.weights.side, t * a.weights.step);
+  double loss = 0;
+  if (weight != 0) {
+    const int64_t label = load_one<int64_t>(a.labels.side, t * a.labels.step);
+    const bool valid = label >= 0 && label < a.vocab;
+    const C aim = valid ? load_one<C>(a.logits, t * a.row + label * a.column) : not_a_number<C>();
+    loss = weight * static_cast<double>(total - aim);
+    if (a.smoothing != 0)
+      loss += weight * a.smoothing * (static_cast<double>(aim) - static_cast<double>(plain_sum) / a.vocab);
+  }
+  losses[t] = loss;
+}
+
 template <class C>
 __global__ void __launch_bounds__(kLossThreads) cross_entropy(const __grid_constant__ LossArgs a, double* losses) {
   const int64_t t = blockIdx.x, stride = static_cast<int64_t>(blockDim.x) * kChunk;
@@ -66,19 +84,51 @@ __global__ void __launch_bounds__(kLossThreads) cross_entropy(const __grid_const
   }
   const C total = group_lse<kLossThreads>(lse).value();
   if (a.smoothing != 0) plain_sum = group_sum<kLossThreads>(plain_sum);
-  if (threadIdx.x != 0) return;
-  store_one<C>(a.lse.side, t * a.lse.step, total);
-  const double weight = load_one<double>(a.weights.side, t * a.weights.step);
-  double loss = 0;
-  if (weight != 0) {
-    const int64_t label = load_one<int64_t>(a.labels.side, t * a.labels.step);
-    const bool valid = label >= 0 && label < a.vocab;
-    const C aim = valid ? load_one<C>(a.logits, at + label * a.column) : not_a_number<C>();
-    loss = weight * static_cast<double>(total - aim);
-    if (a.smoothing != 0)
-      loss += weight * a.smoothing * (static_cast<double>(aim) - static_cast<double>(plain_sum) / a.vocab);
+  if (threadIdx.x == 0) finish_token<C>(a, t, total, plain_sum, losses);
+}
+
+// The same for rows of whole chunks of one type: several chunks a thread are in flight.
+template <int kBytes>
+__global__ void __launch_bounds__(kLossThreads)
+    packed_cross_entropy(const __grid_constant__ LossArgs a, bool half, double* losses) {
+  constexpr int kFlight = 8 / kBytes;
+  const int64_t t = blockIdx.x;
+  const char* row = a.logits.data + t * a.row * kBytes;
+  const int chunks = static_cast<int>(a.vocab / kChunk), threads = static_cast<int>(blockDim.x);
+  float top = -infinity<float>(), shift = 0, sum = 0, plain_sum = 0;  // shift: top in powers of two
+  for (int first = static_cast<int>(threadIdx.x); first < chunks; first += kFlight * threads) {
+    Packed<kBytes> packed[kFlight];
+#pragma unroll
+    for (int u = 0; u < kFlight; ++u)
+      if (const int chunk = first + u * threads; chunk < chunks)
+        packed[u].load(row + static_cast<int64_t>(chunk) * (kChunk * kBytes));
+#pragma unroll
+    for (int u = 0; u < kFlight; ++u) {
+      if (first + u * threads >= chunks) continue;
+      float x[kChunk];
+      packed[u].unpack(half, x);
+      float high = x[0];
+#pragma unroll
+      for (int j = 1; j < kChunk; ++j) high = fmaxf(high, x[j]);
+      if (high > top) {
+        sum *= exp_of(top - high);
+        top = high;
+        shift = high * kLog2e<float>;
+      }
+#pragma unroll
+      for (int j = 0; j < kChunk; ++j) sum += exp2_of(fmaf(x[j], kLog2e<float>, -shift));
+      if (a.smoothing != 0) {
+#pragma unroll
+        for (int j = 0; j < kChunk; ++j) plain_sum += x[j];
+      }
+    }
   }
-  losses[t] = loss;
+  Lse<float> lse;
+  lse.top = top;
+  lse.sum = sum;
+  const float total = group_lse<kLossThreads>(lse).value();
+  if (a.smoothing != 0) plain_sum = group_sum<kLossThreads>(plain_sum);
+  if (threadIdx.x == 0) finish_token<float>(a, t, total, plain_sum, losses);
 }
 
 __global__ void __launch_bounds__(kLossThreads) add_losses(const double* losses, int64_t tokens, const Side y) {
@@ -88,40 +138,82 @@ __global__ void __launch_bounds__(kLossThreads) add_losses(const double* losses,
   if (threadIdx.x == 0) store_one<double>(y, 0, total);
 }
 
+// What one token's gradient needs: factor (exp(x - lse) - ...), see above.
+template <class C>
+struct TokenGradient {
+  C factor, lse, spread, aim;
+  int64_t label;
+  bool trained;
+
+  __device__ TokenGradient(const LossArgs& a, const Side& dloss, int64_t t) : label(-1) {
+    factor = load_one<C>(a.weights.side, t * a.weights.step);
+    trained = factor != C(0);
+    factor *= load_one<C>(dloss, 0);
+    lse = load_one<C>(a.lse.side, t * a.lse.step);
+    if (trained) {
+      label = load_one<int64_t>(a.labels.side, t * a.labels.step);
+      if (label < 0 || label >= a.vocab) factor = not_a_number<C>();
+    }
+    spread = factor * static_cast<C>(a.smoothing / static_cast<double>(a.vocab));
+    aim = factor - factor * static_cast<C>(a.smoothing);
+  }
+  // Takes the label's part off, if it lies among the eight from i on.
+  __device__ __forceinline__ void take_label(int64_t i, C (&x)[kChunk]) const {
+    const int64_t own = label - i;
+    if (own < 0 || own >= kChunk) return;
+#pragma unroll
+    for (int j = 0; j < kChunk; ++j)
+      if (j == own) x[j] -= aim;
+  }
+};
+
 template <class C>
 __global__ void __launch_bounds__(kLossThreads)
     cross_entropy_bwd(const __grid_constant__ LossArgs a, const Side dloss) {
   const int64_t t = blockIdx.x, stride = static_cast<int64_t>(blockDim.x) * kChunk;
-  const int64_t at = t * a.row, to = t * a.out_row;
-  C factor = load_one<C>(a.weights.side, t * a.weights.step);
-  const bool trained = factor != C(0);
-  factor *= load_one<C>(dloss, 0);
-  const C lse = load_one<C>(a.lse.side, t * a.lse.step);
-  int64_t label = -1;
-  if (trained) {
-    label = load_one<int64_t>(a.labels.side, t * a.labels.step);
-    if (label < 0 || label >= a.vocab) factor = not_a_number<C>();
-  }
-  const C spread = factor * static_cast<C>(a.smoothing / static_cast<double>(a.vocab));
-  const C aim = factor - factor * static_cast<C>(a.smoothing);
+  const TokenGradient<C> g(a, dloss, t);
   for (int64_t i = static_cast<int64_t>(threadIdx.x) * kChunk; i < a.vocab; i += stride) {
     const int n = a.vocab - i < kChunk ? static_cast<int>(a.vocab - i) : kChunk;
-    C x[kChunk];
-    if (!trained) {
+    C x[kChunk] = {};
+    if (g.trained) {
+      load_chunk(a.logits, t * a.row + i * a.column, a.column, n, x);
 #pragma unroll
-      for (int j = 0; j < kChunk; ++j) x[j] = C(0);
-    } else {
-      load_chunk(a.logits, at + i * a.column, a.column, n, x);
-#pragma unroll
-      for (int j = 0; j < kChunk; ++j) x[j] = factor * exp_of(x[j] - lse) - spread;
-      const int64_t own = label - i;
-      if (own >= 0 && own < kChunk) {
-#pragma unroll
-        for (int j = 0; j < kChunk; ++j)
-          if (j == own) x[j] -= aim;
-      }
+      for (int j = 0; j < kChunk; ++j) x[j] = g.factor * exp_of(x[j] - g.lse) - g.spread;
+      g.take_label(i, x);
     }
-    store_chunk(a.out, to + i * a.out_column, a.out_column, n, x);
+    store_chunk(a.out, t * a.out_row + i * a.out_column, a.out_column, n, x);
+  }
+}
+
+template <int kBytes>
+__global__ void __launch_bounds__(kLossThreads)
+    packed_cross_entropy_bwd(const __grid_constant__ LossArgs a, const Side dloss, bool half) {
+  constexpr int kFlight = 8 / kBytes;
+  const int64_t t = blockIdx.x;
+  const TokenGradient<float> g(a, dloss, t);
+  const char* row = a.logits.data + t * a.row * kBytes;
+  char* to = a.out.data + t * a.out_row * kBytes;
+  const int chunks = static_cast<int>(a.vocab / kChunk), threads = static_cast<int>(blockDim.x);
+  const float shift = g.lse * kLog2e<float>;
+  for (int first = static_cast<int>(threadIdx.x); first < chunks; first += kFlight * threads) {
+    Packed<kBytes> packed[kFlight];
+#pragma unroll
+    for (int u = 0; u < kFlight; ++u)
+      if (const int chunk = first + u * threads; g.trained && chunk < chunks)
+        packed[u].load(row + static_cast<int64_t>(chunk) * (kChunk * kBytes));
+#pragma unroll
+    for (int u = 0; u < kFlight; ++u) {
+      const int chunk = first + u * threads;
+      if (chunk >= chunks) continue;
+      float x[kChunk] = {};
+      if (g.trained) {
+        packed[u].unpack(half, x);
+#pragma unroll
+        for (int j = 0; j < kChunk; ++j) x[j] = g.factor * exp2_of(fmaf(x[j], kLog2e<float>, -shift)) - g.spread;
+        g.take_label(static_cast<int64_t>(chunk) * kChunk, x);
+      }
+      store_packed<kBytes>(to + static_cast<int64_t>(chunk) * (kChunk * kBytes), half, x);
+    }
   }
 }
 
@@ -153,8 +245,16 @@ class CrossEntropy : public ElementKernel {
                      .smoothing = smoothing_};
     double* losses = static_cast<double*>(call.workspace());
     const int64_t tokens = logits.dim(0);
-    if (tokens > 0)
-      cross_entropy<C><<<static_cast<unsigned>(tokens), threads_for(a.vocab), 0, stream_of(call)>>>(a, losses);
+    const auto blocks = static_cast<unsigned>(tokens);
+    const int threads = threads_for(a.vocab);
+    if (tokens > 0) {
+      if (sizeof(C) == 8 || !has_packed_rows(logits, logits.dtype()))
+        cross_entropy<C><<<blocks, threads, 0, stream_of(call)>>>(a, losses);
+      else if (size_of(logits.dtype()) == 2)
+        packed_cross_entropy<2><<<blocks, threads, 0, stream_of(call)>>>(a, logits.is(kF16), losses);
+      else
+        packed_cross_entropy<4><<<blocks, threads, 0, stream_of(call)>>>(a, false, losses);
+    }
     add_losses<<<1, kLossThreads, 0, stream_of(call)>>>(losses, tokens, side_of(call.out(0)));
     check_launch(op);
   }
@@ -197,8 +297,15 @@ class CrossEntropyBwd : public ElementKernel {
                      .weights = per_token(call.in(2)),
                      .lse = per_token(call.in(3)),
                      .smoothing = smoothing_};
-    cross_entropy_bwd<C>
-        <<<static_cast<unsigned>(logits.dim(0)), threads_for(a.vocab), 0, stream_of(call)>>>(a, side_of(call.in(4)));
+    const auto blocks = static_cast<unsigned>(logits.dim(0));
+    const int threads = threads_for(a.vocab);
+    const Side dloss = side_of(call.in(4));
+    if (sizeof(C) == 8 || !has_packed_rows(logits, logits.dtype()) || !has_packed_rows(dx, logits.dtype()))
+      cross_entropy_bwd<C><<<blocks, threads, 0, stream_of(call)>>>(a, dloss);
+    else if (size_of(logits.dtype()) == 2)
+      packed_cross_entropy_bwd<2><<<blocks, threads, 0, stream_of(call)>>>(a, dloss, logits.is(kF16));
+    else
+      packed_cross_entropy_bwd<4><<<blocks, threads, 0, stream_of(call)>>>(a, dloss, false);
     check_launch(op);
   }
 

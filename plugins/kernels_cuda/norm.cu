@@ -1,54 +1,20 @@
-#include "plugins/kernels_cuda/rows.cuh"
+#include "plugins/kernels_cuda/norm_fast.cuh"
 
 // rms_norm: rstd = 1 / sqrt(mean(x^2) + eps), y = x rstd (w + offset). layer_norm: rstd = 1 / sqrt(variance + eps),
-// y = (x - mean) rstd w + b. A row lives in the registers of a warp (up to 1024 elements) or of a block (up to 16384);
-// longer rows are read again. Backward: each block walks over rows and keeps its part of the weights' gradients; the
-// parts are added in order.
+// y = (x - mean) rstd w + b. Here the form for any types and strides, with a block a row that reads the row again for
+// each pass; norm_fast.cuh has the one for the rest.
 namespace gestalt::kernels_cuda {
 namespace {
-
-constexpr int kMostThreads = 512;
 
 struct Vector {
   Side side;
   int64_t step;
 };
 Vector vector_of(View v) { return v ? Vector{side_of(v), v.stride(0)} : Vector{}; }
-
 template <class C>
-__device__ __forceinline__ void load_vector(const Vector& v, int64_t i, int64_t n, C (&x)[kChunk]) {
-  load_chunk(v.side, i * v.step, v.step, n - i < kChunk ? static_cast<int>(n - i) : kChunk, x);
+__device__ __forceinline__ C one_of(const Vector& v, int64_t i) {
+  return load_one<C>(v.side, i * v.step);
 }
-
-// Chunks of a row that one thread has: kHold in registers, or all that it reads again where kHold is 0.
-template <class C, int kHold>
-struct HeldRow {
-  C x[kHold > 0 ? kHold : 1][kChunk];
-
-  template <class L>
-  __device__ __forceinline__ void load(int64_t n, int lane, int threads, L fill) {
-#pragma unroll
-    for (int h = 0; h < kHold; ++h) {
-      const int64_t i = static_cast<int64_t>(h * threads + lane) * kChunk;
-      if (i < n) fill(i, x[h]);
-    }
-  }
-  template <class L, class F>
-  __device__ __forceinline__ void each(int64_t n, int lane, int threads, L fill, F f) {
-    if constexpr (kHold > 0) {
-#pragma unroll
-      for (int h = 0; h < kHold; ++h) {
-        const int64_t i = static_cast<int64_t>(h * threads + lane) * kChunk;
-        if (i < n) f(i, x[h]);
-      }
-    } else {
-      for (int64_t i = lane * kChunk; i < n; i += threads * kChunk) {
-        fill(i, x[0]);
-        f(i, x[0]);
-      }
-    }
-  }
-};
 
 struct NormArgs {
   Rows<4> rows;  // x, y, rstd, mean
@@ -57,68 +23,41 @@ struct NormArgs {
   bool has_bias;
 };
 
-// kGroup 32: a warp a row; else the block.
-template <class C, bool kLayer, int kGroup, int kHold>
-__global__ void __launch_bounds__(kMostThreads) norm_forward(const __grid_constant__ NormArgs a) {
-  constexpr bool kWarp = kGroup == 32;
-  const int threads = kWarp ? 32 : static_cast<int>(blockDim.x);
-  const int lane = kWarp ? static_cast<int>(threadIdx.x) % 32 : static_cast<int>(threadIdx.x);
-  const int64_t index = kWarp ? static_cast<int64_t>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32 : blockIdx.x;
-  if (index >= a.rows.count) return;
-  const Row<C, 4, kGroup> row(a.rows, index, lane);
-  const int64_t n = a.rows.n;
-  const auto fill = [&](int64_t i, C(&x)[kChunk]) { row.load(0, i, x); };
-  HeldRow<C, kHold> held;
-  held.load(n, lane, threads, fill);
-  C middle = C(0);
-  if constexpr (kLayer) {
-    held.each(n, lane, threads, fill, [&](int64_t, C(&x)[kChunk]) {
-#pragma unroll
-      for (int j = 0; j < kChunk; ++j) middle += x[j];
-    });
-    middle = group_sum<kGroup>(middle) / static_cast<C>(n);
-  }
-  C square = C(0);
-  held.each(n, lane, threads, fill, [&](int64_t i, C(&x)[kChunk]) {
-    const int count = row.count(i);
-#pragma unroll
-    for (int j = 0; j < kChunk; ++j) {
-      const C off = x[j] - middle;
-      square += j < count ? off * off : C(0);
-    }
-  });
-  square = group_sum<kGroup>(square);
-  const C scale = C(1) / sqrt(square / static_cast<C>(n) + static_cast<C>(a.eps));
-  held.each(n, lane, threads, fill, [&](int64_t i, C(&x)[kChunk]) {
-    C w[kChunk], b[kChunk] = {};
-    load_vector(a.w, i, n, w);
-    if (kLayer && a.has_bias) load_vector(a.b, i, n, b);
-#pragma unroll
-    for (int j = 0; j < kChunk; ++j) {
-      if constexpr (kLayer)
-        x[j] = (x[j] - middle) * scale * w[j] + b[j];
-      else
-        x[j] = x[j] * scale * (w[j] + static_cast<C>(a.offset));
-    }
-    row.store(1, i, x);
-  });
-  row.put(2, scale);
-  if (kLayer) row.put(3, middle);
+template <class C, int K>
+__device__ __forceinline__ C element_of(const Rows<K>& rows, const int64_t (&at)[K], int k, int64_t i) {
+  return load_one<C>(rows.sides.side[k], at[k] + i * rows.step[k]);
 }
 
-template <class C>
-struct Two {
-  C a, b;
-  __device__ __forceinline__ Two exchanged(int offset) const {
-    return {__shfl_xor_sync(0xffffffffu, a, offset), __shfl_xor_sync(0xffffffffu, b, offset)};
+template <class C, bool kLayer>
+__global__ void __launch_bounds__(kThreads) norm_forward(const __grid_constant__ NormArgs a) {
+  const int64_t n = a.rows.n;
+  int64_t at[4] = {};
+  a.rows.loop.locate_row(blockIdx.x, a.rows.loop.ndim, at);
+  C middle = C(0);
+  if constexpr (kLayer) {
+    for (int64_t i = threadIdx.x; i < n; i += kThreads) middle += element_of<C>(a.rows, at, 0, i);
+    middle = group_sum<kThreads>(middle) / static_cast<C>(n);
   }
-};
-struct PlusBoth {
-  template <class C>
-  __device__ Two<C> operator()(Two<C> x, Two<C> y) const {
-    return {x.a + y.a, x.b + y.b};
+  C square = C(0);
+  for (int64_t i = threadIdx.x; i < n; i += kThreads) {
+    const C off = element_of<C>(a.rows, at, 0, i) - middle;
+    square += off * off;
   }
-};
+  square = group_sum<kThreads>(square);
+  const C scale = C(1) / sqrt(square / static_cast<C>(n) + static_cast<C>(a.eps));
+  for (int64_t i = threadIdx.x; i < n; i += kThreads) {
+    const C x = element_of<C>(a.rows, at, 0, i), w = one_of<C>(a.w, i);
+    C y;
+    if constexpr (kLayer)
+      y = (x - middle) * scale * w + (a.has_bias ? one_of<C>(a.b, i) : C(0));
+    else
+      y = x * scale * (w + static_cast<C>(a.offset));
+    store_one<C>(a.rows.sides.side[1], at[1] + i * a.rows.step[1], y);
+  }
+  if (threadIdx.x != 0) return;
+  store_one<C>(a.rows.sides.side[2], at[2], scale);
+  if (kLayer) store_one<C>(a.rows.sides.side[3], at[3], middle);
+}
 
 struct NormBwdArgs {
   Rows<5> rows;  // x, dy, dx, rstd, mean
@@ -126,103 +65,41 @@ struct NormBwdArgs {
   double offset;
 };
 
-// partial: of each block a row of dw, then (layer) one of db.
-template <class C, bool kLayer, int kHold>
-__global__ void __launch_bounds__(kMostThreads) norm_backward(const __grid_constant__ NormBwdArgs a, C* partial) {
-  const int threads = static_cast<int>(blockDim.x), lane = static_cast<int>(threadIdx.x);
+// partial: of each block a row of dw, then (layer) one of db, which this block alone adds to.
+template <class C, bool kLayer>
+__global__ void __launch_bounds__(kThreads) norm_backward(const __grid_constant__ NormBwdArgs a, C* partial) {
   const int64_t n = a.rows.n;
-  constexpr int kParts = kLayer ? 2 : 1;
-  constexpr int kSums = kHold > 0 ? kHold : 1;
-  C* own = partial + static_cast<int64_t>(blockIdx.x) * kParts * n;
-  C dw[kSums][kChunk] = {}, db[kSums][kChunk] = {};
-  if (kHold == 0)
-    for (int64_t i = lane * kChunk; i < n; i += threads * kChunk)
-      for (int64_t j = i; j < n && j < i + kChunk; ++j)
-        for (int p = 0; p < kParts; ++p) own[p * n + j] = C(0);
-
-  for (int64_t index = blockIdx.x; index < a.rows.count; index += gridDim.x) {
-    const Row<C, 5, kThreads> row(a.rows, index, lane);
-    const C scale = row.one(3), middle = kLayer ? row.one(4) : C(0);
-    // x becomes (x - mean) rstd; x itself without layer.
-    const auto fill = [&](int64_t i, C(&x)[kChunk], C(&dy)[kChunk]) {
-      const int count = row.count(i);
-      const int64_t x_at = row.at[0] + i * a.rows.step[0], dy_at = row.at[1] + i * a.rows.step[1];
-      Held<C> x_held, dy_held;
-      fetch(a.rows.sides.side[0], x_at, a.rows.step[0], count, x_held);
-      fetch(a.rows.sides.side[1], dy_at, a.rows.step[1], count, dy_held);
-      unpack(a.rows.sides.side[0], x_at, a.rows.step[0], count, x_held, x);
-      unpack(a.rows.sides.side[1], dy_at, a.rows.step[1], count, dy_held, dy);
-      if constexpr (kLayer) {
-#pragma unroll
-        for (int j = 0; j < kChunk; ++j) x[j] = (x[j] - middle) * scale;
-      }
-    };
-    C x[kSums][kChunk], dy[kSums][kChunk];
-#pragma unroll
-    for (int h = 0; h < kHold; ++h) {
-      const int64_t i = static_cast<int64_t>(h * threads + lane) * kChunk;
-      if (i < n) fill(i, x[h], dy[h]);
-    }
-    const auto each = [&](auto f) {
-      if constexpr (kHold > 0) {
-#pragma unroll
-        for (int h = 0; h < kHold; ++h) {
-          const int64_t i = static_cast<int64_t>(h * threads + lane) * kChunk;
-          if (i < n) f(i, x[h], dy[h], dw[h], db[h]);
-        }
-      } else {
-        for (int64_t i = lane * kChunk; i < n; i += threads * kChunk) {
-          fill(i, x[0], dy[0]);
-          f(i, x[0], dy[0], dw[0], db[0]);
-        }
-      }
-    };
-    Two<C> sum{C(0), C(0)};  // of dy w, of dy w x
-    each([&](int64_t i, C(&v)[kChunk], C(&d)[kChunk], C(&)[kChunk], C(&)[kChunk]) {
-      C w[kChunk];
-      load_vector(a.w, i, n, w);
-      const int count = row.count(i);
-#pragma unroll
-      for (int j = 0; j < kChunk; ++j) {
-        const C along = j < count ? d[j] * (w[j] + static_cast<C>(a.offset)) : C(0);
-        sum.a += along;
-        sum.b += along * v[j];
-      }
-    });
-    sum = group_reduce<kThreads>(sum, PlusBoth());
-    const C level = sum.a / static_cast<C>(n);
-    const C pull = kLayer ? sum.b / static_cast<C>(n) : sum.b * scale * scale / static_cast<C>(n);
-    each([&](int64_t i, C(&v)[kChunk], C(&d)[kChunk], C(&to_w)[kChunk], C(&to_b)[kChunk]) {
-      C w[kChunk], dx[kChunk];
-      load_vector(a.w, i, n, w);
-#pragma unroll
-      for (int j = 0; j < kChunk; ++j) {
-        const C along = d[j] * (w[j] + static_cast<C>(a.offset));
-        dx[j] = kLayer ? (along - level - v[j] * pull) * scale : (along - v[j] * pull) * scale;
-      }
-      row.store(2, i, dx);
-      const int count = row.count(i);
-#pragma unroll
-      for (int j = 0; j < kChunk; ++j) {
-        const C to = kLayer ? d[j] * v[j] : d[j] * v[j] * scale;
-        if constexpr (kHold > 0) {
-          to_w[j] += to;
-          if (kLayer) to_b[j] += d[j];
-        } else if (j < count) {
-          own[i + j] += to;
-          if (kLayer) own[n + i + j] += d[j];
-        }
-      }
-    });
+  C* dw = partial + static_cast<int64_t>(blockIdx.x) * (kLayer ? 2 : 1) * n;
+  C* db = dw + n;
+  for (int64_t i = threadIdx.x; i < n; i += kThreads) {
+    dw[i] = C(0);
+    if (kLayer) db[i] = C(0);
   }
-#pragma unroll
-  for (int h = 0; h < kHold; ++h) {
-    const int64_t i = static_cast<int64_t>(h * threads + lane) * kChunk;
-#pragma unroll
-    for (int j = 0; j < kChunk; ++j) {
-      if (i + j >= n) continue;
-      own[i + j] = dw[h][j];
-      if (kLayer) own[n + i + j] = db[h][j];
+  for (int64_t row = blockIdx.x; row < a.rows.count; row += gridDim.x) {
+    int64_t at[5] = {};
+    a.rows.loop.locate_row(row, a.rows.loop.ndim, at);
+    const C scale = element_of<C>(a.rows, at, 3, 0), middle = kLayer ? element_of<C>(a.rows, at, 4, 0) : C(0);
+    // (x - mean) rstd, or x itself without layer; and dy times the weight.
+    const auto normal = [&](int64_t i) {
+      const C x = element_of<C>(a.rows, at, 0, i);
+      return kLayer ? (x - middle) * scale : x;
+    };
+    const auto along = [&](int64_t i) {
+      return element_of<C>(a.rows, at, 1, i) * (one_of<C>(a.w, i) + static_cast<C>(a.offset));
+    };
+    C plain = C(0), turned = C(0);
+    for (int64_t i = threadIdx.x; i < n; i += kThreads) {
+      plain += along(i);
+      turned += along(i) * normal(i);
+    }
+    const C level = kLayer ? group_sum<kThreads>(plain) / static_cast<C>(n) : C(0);
+    turned = group_sum<kThreads>(turned);
+    const C pull = kLayer ? turned / static_cast<C>(n) : turned * scale * scale / static_cast<C>(n);
+    for (int64_t i = threadIdx.x; i < n; i += kThreads) {
+      const C x = normal(i), dy = element_of<C>(a.rows, at, 1, i);
+      store_one<C>(a.rows.sides.side[2], at[2] + i * a.rows.step[2], (along(i) - level - x * pull) * scale);
+      dw[i] += kLayer ? dy * x : dy * x * scale;
+      if (kLayer) db[i] += dy;
     }
   }
 }
@@ -261,32 +138,62 @@ int threads_for(int64_t n) {
   const int64_t chunks = (n + kChunk - 1) / kChunk;
   return static_cast<int>(std::clamp<int64_t>((chunks + 31) / 32 * 32, 32, kMostThreads));
 }
-int hold_for(int64_t n) { return n <= 4096 ? 1 : n <= 8192 ? 2 : n <= 16384 ? 4 : 0; }
+
+// What the fast form takes: the loop over rows is one run in every tensor, and so is every row.
+template <int K>
+bool is_packed(const Rows<K>& rows, std::initializer_list<View> matrices, std::initializer_list<View> vectors) {
+  if (rows.loop.ndim > 1 || rows.n == 0 || rows.n > 2 * kMostThreads * kChunk) return false;
+  const DType dtype = (*matrices.begin()).dtype();
+  for (View v : matrices)
+    if (!has_packed_rows(v, dtype)) return false;
+  for (View v : vectors)
+    if (v && !has_packed_rows(v, dtype)) return false;
+  for (int k = 0; k < K; ++k)
+    if (rows.step[k] == 0 && rows.sides.side[k].dtype != GESTALT_F32) return false;
+  return true;
+}
+
+template <int kBytes, bool kLayer>
+void launch_packed(const PackedNorm& a, cudaStream_t stream) {
+  const auto rows = static_cast<unsigned>(a.rows);
+  if (a.n <= 1024)
+    packed_norm<kBytes, kLayer, true, 4><<<blocks_for(a.rows, 4), 128, 0, stream>>>(a);
+  else if (a.n <= kMostThreads * kChunk)
+    packed_norm<kBytes, kLayer, false, 1><<<rows, threads_for(a.n), 0, stream>>>(a);
+  else
+    packed_norm<kBytes, kLayer, false, 2><<<rows, threads_for(a.n), 0, stream>>>(a);
+}
 
 template <class C, bool kLayer>
-void forward(const Call& call, std::string_view op, const NormArgs& a) {
+void forward(const Call& call, std::string_view op, const NormArgs& a, View b) {
   if (a.rows.count == 0) return;
-  cudaStream_t stream = stream_of(call);
-  const auto rows = static_cast<unsigned>(a.rows.count);
-  const int threads = threads_for(a.rows.n);
-  if constexpr (sizeof(C) == 8) {  // f64 is for checks: one form is enough
-    norm_forward<C, kLayer, kThreads, 0><<<rows, threads, 0, stream>>>(a);
-  } else if (a.rows.n <= 1024) {
-    norm_forward<C, kLayer, 32, 4><<<blocks_for(a.rows.count, 4), 128, 0, stream>>>(a);
+  const View x = call.in(0), y = call.out(0), w = call.in(1);
+  if (sizeof(C) == 4 && is_packed<4>(a.rows, {x, y}, {w, b})) {
+    const int64_t size = size_of(x.dtype());
+    const PackedNorm p{.x = x.data<char>(),
+                       .dy = nullptr,
+                       .w = w.data<char>(),
+                       .b = b ? b.data<char>() : nullptr,
+                       .y = y.data<char>(),
+                       .rstd = reinterpret_cast<float*>(a.rows.sides.side[2].data),
+                       .mean = reinterpret_cast<float*>(a.rows.sides.side[3].data),
+                       .x_row = a.rows.loop.stride[0][0] * size,
+                       .dy_row = 0,
+                       .y_row = a.rows.loop.stride[0][1] * size,
+                       .rstd_step = a.rows.loop.stride[0][2],
+                       .mean_step = a.rows.loop.stride[0][3],
+                       .rows = a.rows.count,
+                       .n = a.rows.n,
+                       .eps = static_cast<float>(a.eps),
+                       .offset = static_cast<float>(a.offset),
+                       .half = x.is(kF16),
+                       .has_bias = a.has_bias};
+    if (size == 2)
+      launch_packed<2, kLayer>(p, stream_of(call));
+    else
+      launch_packed<4, kLayer>(p, stream_of(call));
   } else {
-    switch (hold_for(a.rows.n)) {
-      case 1:
-        norm_forward<C, kLayer, kThreads, 1><<<rows, threads, 0, stream>>>(a);
-        break;
-      case 2:
-        norm_forward<C, kLayer, kThreads, 2><<<rows, threads, 0, stream>>>(a);
-        break;
-      case 4:
-        norm_forward<C, kLayer, kThreads, 4><<<rows, threads, 0, stream>>>(a);
-        break;
-      default:
-        norm_forward<C, kLayer, kThreads, 0><<<rows, threads, 0, stream>>>(a);
-    }
+    norm_forward<C, kLayer><<<static_cast<unsigned>(a.rows.count), kThreads, 0, stream_of(call)>>>(a);
   }
   check_launch(op);
 }
@@ -304,30 +211,49 @@ uint64_t backward_bytes(View x, int64_t parts) {
   return static_cast<uint64_t>(most * parts * (x.is(kF64) ? 8 : 4));
 }
 
+template <int kBytes, bool kLayer>
+void launch_packed_bwd(const PackedNorm& a, unsigned blocks, float* partial, cudaStream_t stream) {
+  if (a.n <= kMostThreads * kChunk)
+    packed_norm_bwd<kBytes, kLayer, 1><<<blocks, threads_for(a.n), 0, stream>>>(a, partial);
+  else
+    packed_norm_bwd<kBytes, kLayer, 2><<<blocks, threads_for(a.n), 0, stream>>>(a, partial);
+}
+
 template <class C, bool kLayer>
-void backward(const Call& call, std::string_view op, const NormBwdArgs& a, View dw, View db) {
+void backward(const Call& call, std::string_view op, const NormBwdArgs& a, View dy, View dw, View db) {
   cudaStream_t stream = stream_of(call);
   C* partial = static_cast<C*>(call.workspace());
   const int64_t n = a.rows.n, blocks = backward_blocks(a.rows.count, n);
   if (n == 0) return;
   const auto grid = static_cast<unsigned>(blocks);
-  const int threads = threads_for(n);
-  if constexpr (sizeof(C) == 8) {
-    if (blocks > 0) norm_backward<C, kLayer, 0><<<grid, threads, 0, stream>>>(a, partial);
+  const View x = call.in(0), w = call.in(1), dx = call.out(0);
+  if (blocks > 0 && sizeof(C) == 4 && is_packed<5>(a.rows, {x, dy, dx}, {w})) {
+    const int64_t size = size_of(x.dtype());
+    const PackedNorm p{.x = x.data<char>(),
+                       .dy = dy.data<char>(),
+                       .w = w.data<char>(),
+                       .b = nullptr,
+                       .y = dx.data<char>(),
+                       .rstd = reinterpret_cast<float*>(a.rows.sides.side[3].data),
+                       .mean = reinterpret_cast<float*>(a.rows.sides.side[4].data),
+                       .x_row = a.rows.loop.stride[0][0] * size,
+                       .dy_row = a.rows.loop.stride[0][1] * size,
+                       .y_row = a.rows.loop.stride[0][2] * size,
+                       .rstd_step = a.rows.loop.stride[0][3],
+                       .mean_step = a.rows.loop.stride[0][4],
+                       .rows = a.rows.count,
+                       .n = n,
+                       .eps = 0,
+                       .offset = static_cast<float>(a.offset),
+                       .half = x.is(kF16),
+                       .has_bias = false};
+    float* parts = static_cast<float*>(call.workspace());
+    if (size == 2)
+      launch_packed_bwd<2, kLayer>(p, grid, parts, stream);
+    else
+      launch_packed_bwd<4, kLayer>(p, grid, parts, stream);
   } else if (blocks > 0) {
-    switch (hold_for(n)) {
-      case 1:
-        norm_backward<C, kLayer, 1><<<grid, threads, 0, stream>>>(a, partial);
-        break;
-      case 2:
-        norm_backward<C, kLayer, 2><<<grid, threads, 0, stream>>>(a, partial);
-        break;
-      case 4:
-        norm_backward<C, kLayer, 4><<<grid, threads, 0, stream>>>(a, partial);
-        break;
-      default:
-        norm_backward<C, kLayer, 0><<<grid, threads, 0, stream>>>(a, partial);
-    }
+    norm_backward<C, kLayer><<<grid, kThreads, 0, stream>>>(a, partial);
   }
   add_parts<C><<<dim3(blocks_for(n, 32), kLayer ? 2 : 1), kThreads, 0, stream>>>(
       partial, blocks, n, vector_of(dw), vector_of(db), call.accumulate(1), kLayer && call.accumulate(2));
@@ -354,7 +280,8 @@ class RmsNorm : public ElementKernel {
                        .b = {},
                        .eps = eps_,
                        .offset = offset_,
-                       .has_bias = false});
+                       .has_bias = false},
+                      View());
   }
 
   double eps_, offset_;
@@ -382,7 +309,7 @@ class RmsNormBwd : public ElementKernel {
   void run_as(Call call) const {
     const View x = call.in(0), rstd = call.in(2), dy = call.in(3), dx = call.out(0);
     backward<C, false>(
-        call, op, {.rows = make_rows<5>(x, {x, dy, dx, rstd, rstd}), .w = vector_of(call.in(1)), .offset = offset_},
+        call, op, {.rows = make_rows<5>(x, {x, dy, dx, rstd, rstd}), .w = vector_of(call.in(1)), .offset = offset_}, dy,
         call.out(1), View());
   }
 
@@ -412,7 +339,8 @@ class LayerNorm : public ElementKernel {
                       .b = has_bias_ ? vector_of(call.in(2)) : Vector{},
                       .eps = eps_,
                       .offset = 0,
-                      .has_bias = has_bias_});
+                      .has_bias = has_bias_},
+                     has_bias_ ? call.in(2) : View());
   }
 
   double eps_;
@@ -442,7 +370,7 @@ class LayerNormBwd : public ElementKernel {
   void run_as(Call call) const {
     const View x = call.in(0), mean = call.in(2), rstd = call.in(3), dy = call.in(4), dx = call.out(0);
     backward<C, true>(call, op,
-                      {.rows = make_rows<5>(x, {x, dy, dx, rstd, mean}), .w = vector_of(call.in(1)), .offset = 0},
+                      {.rows = make_rows<5>(x, {x, dy, dx, rstd, mean}), .w = vector_of(call.in(1)), .offset = 0}, dy,
                       call.out(1), call.out(2));
   }
 

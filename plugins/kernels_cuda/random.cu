@@ -1,6 +1,7 @@
 #include "gestalt/philox.h"
 #include "plugins/kernels_cuda/element_kernel.h"
 #include "plugins/kernels_cuda/loop.cuh"
+#include "plugins/kernels_cuda/packed.cuh"
 
 // Random tensors and dropout: every number is a function of the seed, the step and its place, see gestalt/philox.h, so
 // the bits are those of the CPU.
@@ -92,34 +93,54 @@ struct DropoutArgs {
   uint32_t use, threshold;
 };
 
+// The key of a token's numbers.
+struct TokenKey {
+  uint64_t seed, step;
+  uint32_t sample, position;
+  __device__ TokenKey(const DropoutArgs& a, int64_t t)
+      : seed(a.seed.wide(0)),
+        step(a.seed.wide(2)),
+        sample(static_cast<uint32_t>(load_one<int64_t>(a.keys, t * a.keys_row))),
+        position(static_cast<uint32_t>(load_one<int64_t>(a.keys, t * a.keys_row + a.keys_column))) {}
+  __device__ __forceinline__ PhiloxBlock block(uint32_t use, uint32_t column) const {
+    return philox_token(seed, step, sample, position, use, column / 4);
+  }
+};
+
+// One element a thread.
 template <class C>
 __global__ void __launch_bounds__(kThreads) dropout(const __grid_constant__ DropoutArgs a, C factor) {
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (i >= a.tokens * a.width) return;
+  const int64_t t = Loop<1>::divide(i, a.width), c = i - t * a.width;
+  const auto column = static_cast<uint32_t>(a.column0 + c);
+  const PhiloxBlock block = TokenKey(a, t).block(a.use, column);
+  const uint32_t which = column % 4;
+  const uint32_t word = which == 0   ? block.word[0]
+                        : which == 1 ? block.word[1]
+                        : which == 2 ? block.word[2]
+                                     : block.word[3];
+  const C x = load_one<C>(a.x, t * a.x_row + c * a.x_column);
+  store_one<C>(a.y, t * a.y_row + c * a.y_column, word >> 8 < a.threshold ? C(0) : x * factor);
+}
+
+// Eight elements a thread, which are two whole blocks.
+template <int kBytes>
+__global__ void __launch_bounds__(kThreads) packed_dropout(const __grid_constant__ DropoutArgs a, float factor) {
   const int64_t chunk = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (chunk >= a.tokens * a.row_chunks) return;
   const int64_t t = Loop<1>::divide(chunk, a.row_chunks), first = (chunk - t * a.row_chunks) * kChunk;
-  const int n = a.width - first < kChunk ? static_cast<int>(a.width - first) : kChunk;
-  const int64_t at = t * a.x_row + first * a.x_column;
-  Held<C> held;
-  fetch(a.x, at, a.x_column, n, held);
-  const auto sample = static_cast<uint32_t>(load_one<int64_t>(a.keys, t * a.keys_row));
-  const auto position = static_cast<uint32_t>(load_one<int64_t>(a.keys, t * a.keys_row + a.keys_column));
-  const uint64_t seed = a.seed.wide(0), step = a.seed.wide(2);
+  const bool half = a.x.dtype == GESTALT_F16;
+  Packed<kBytes> packed;
+  packed.load(a.x.data + (t * a.x_row + first) * kBytes);
+  const TokenKey key(a, t);
   const auto column = static_cast<uint32_t>(a.column0 + first);
-  C x[kChunk];
-  unpack(a.x, at, a.x_column, n, held, x);
-  // Eight columns lie in two blocks of four, or three where column0 is no multiple of four.
-  PhiloxBlock block = philox_token(seed, step, sample, position, a.use, column / 4);
+  const PhiloxBlock blocks[2] = {key.block(a.use, column), key.block(a.use, column + 4)};
+  float x[kChunk];
+  packed.unpack(half, x);
 #pragma unroll
-  for (int j = 0; j < kChunk; ++j) {
-    if (j > 0 && (column + j) % 4 == 0) block = philox_token(seed, step, sample, position, a.use, (column + j) / 4);
-    const uint32_t which = (column + j) % 4;
-    const uint32_t word = which == 0   ? block.word[0]
-                          : which == 1 ? block.word[1]
-                          : which == 2 ? block.word[2]
-                                       : block.word[3];
-    x[j] = word >> 8 < a.threshold ? C(0) : x[j] * factor;
-  }
-  store_chunk(a.y, t * a.y_row + first * a.y_column, a.y_column, n, x);
+  for (int j = 0; j < kChunk; ++j) x[j] = blocks[j / 4].word[j % 4] >> 8 < a.threshold ? 0.0f : x[j] * factor;
+  store_packed<kBytes>(a.y.data + (t * a.y_row + first) * kBytes, half, x);
 }
 
 // y = x / (1 - p) where a uniform number is at least p, else 0. The number is a function of (seed, step, sample,
@@ -170,7 +191,14 @@ class Dropout : public ElementKernel {
                         .seed = seed_words(call.in(2)),
                         .use = static_cast<uint32_t>(use_),
                         .threshold = philox_threshold(p_)};
-    dropout<C><<<blocks_for(a.tokens * a.row_chunks), kThreads, 0, stream_of(call)>>>(a, static_cast<C>(1 / (1 - p_)));
+    const double factor = 1 / (1 - p_);
+    const unsigned chunk_blocks = blocks_for(a.tokens * a.row_chunks);
+    if (sizeof(C) == 8 || column0_ % 4 != 0 || !has_packed_rows(x, x.dtype()) || !has_packed_rows(y, x.dtype()))
+      dropout<C><<<blocks_for(a.tokens * a.width), kThreads, 0, stream_of(call)>>>(a, static_cast<C>(factor));
+    else if (size_of(x.dtype()) == 2)
+      packed_dropout<2><<<chunk_blocks, kThreads, 0, stream_of(call)>>>(a, static_cast<float>(factor));
+    else
+      packed_dropout<4><<<chunk_blocks, kThreads, 0, stream_of(call)>>>(a, static_cast<float>(factor));
     check_launch(op);
   }
 

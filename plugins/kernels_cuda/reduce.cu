@@ -1,3 +1,4 @@
+#include "plugins/kernels_cuda/packed.cuh"
 #include "plugins/kernels_cuda/rows.cuh"
 
 // Sums over any dimensions, in double. Where the last dimension stays, threads stand side by side in it and walk down
@@ -71,8 +72,9 @@ struct Columns {
   int64_t slices;
 };
 
-// Columns of `width` neighbours, summed over inner, for each index of kept. Partial sums: [kept, slice, width].
-template <class C>
+// Columns of `width` neighbours, summed over inner, for each index of kept. Partial sums: [kept, slice, width]. kBytes:
+// of elements in whole aligned chunks, with inner one run of rows; 0: any other form.
+template <class C, int kBytes>
 __global__ void __launch_bounds__(kThreads)
     sum_down(const __grid_constant__ Loop<2> kept, const __grid_constant__ Loop<1> inner, const Side x, const Side y,
              const __grid_constant__ Columns c, double* partial, double divisor, bool accumulate) {
@@ -86,8 +88,29 @@ __global__ void __launch_bounds__(kThreads)
   kept.locate_row(index, kept.ndim, at);
   double total[kChunk] = {};
   const int64_t end = inner.numel * (slice + 1) / c.slices;
-  if (n > 0) {
-    for (int64_t row = inner.numel * slice / c.slices + lane; row < end; row += 8) {
+  int64_t row = inner.numel * slice / c.slices + lane;
+  if constexpr (kBytes > 0) {
+    if (n > 0) {
+      const char* from = x.data + (at[0] + column) * kBytes;
+      const int64_t pitch = inner.stride[0][0] * kBytes;
+      constexpr int kFlight = 16 / kBytes;
+      for (; row < end; row += 8 * kFlight) {
+        Packed<kBytes> packed[kFlight];
+#pragma unroll
+        for (int u = 0; u < kFlight; ++u)
+          if (row + 8 * u < end) packed[u].load(from + (row + 8 * u) * pitch);
+#pragma unroll
+        for (int u = 0; u < kFlight; ++u) {
+          if (row + 8 * u >= end) continue;
+          float value[kChunk];
+          packed[u].unpack(x.dtype == GESTALT_F16, value);
+#pragma unroll
+          for (int j = 0; j < kChunk; ++j) total[j] += static_cast<double>(value[j]);
+        }
+      }
+    }
+  } else if (n > 0) {
+    for (; row < end; row += 8) {
       int64_t from[1] = {at[0] + column * c.step_x};
       inner.locate_row(row, inner.ndim, from);
       C value[kChunk];
@@ -201,8 +224,16 @@ class Sum : public ElementKernel {
     c.slices = slices(inner.numel, kSliceRows, kept.numel * c.blocks);
     double* partial = static_cast<double*>(call.workspace());
     const Side x = side_of(call.in(0)), y = side_of(call.out(0));
-    sum_down<C><<<static_cast<unsigned>(kept.numel * c.slices * c.blocks), kThreads, 0, stream_of(call)>>>(
-        kept, inner, x, y, c, partial, divisor, call.accumulate(0));
+    const auto blocks = static_cast<unsigned>(kept.numel * c.slices * c.blocks);
+    cudaStream_t stream = stream_of(call);
+    const bool add = call.accumulate(0);
+    const bool rows = inner.ndim == 1 && has_packed_rows(call.in(0), call.in(0).dtype());
+    if (sizeof(C) == 8 || !rows)
+      sum_down<C, 0><<<blocks, kThreads, 0, stream>>>(kept, inner, x, y, c, partial, divisor, add);
+    else if (x.size == 2)
+      sum_down<C, 2><<<blocks, kThreads, 0, stream>>>(kept, inner, x, y, c, partial, divisor, add);
+    else
+      sum_down<C, 4><<<blocks, kThreads, 0, stream>>>(kept, inner, x, y, c, partial, divisor, add);
     if (c.slices > 1)
       add_column_slices<C><<<static_cast<unsigned>(kept.numel * ((c.width + 31) / 32)), kThreads, 0, stream_of(call)>>>(
           kept, y, c, partial, divisor, call.accumulate(0));

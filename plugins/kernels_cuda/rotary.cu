@@ -1,5 +1,6 @@
 #include "plugins/kernels_cuda/element_kernel.h"
 #include "plugins/kernels_cuda/loop.cuh"
+#include "plugins/kernels_cuda/packed.cuh"
 
 // Turns pair i of the first `dims` elements of each head by positions[t] theta^(-2i / dims) radians, or by row t of the
 // table: dims/2 cosines, then dims/2 sines. A pair is (i, i + dims/2), or (2i, 2i + 1) where interleaved. inverse turns
@@ -27,62 +28,81 @@ __device__ __forceinline__ void turn_of(double turns, double* cosine, double* si
   sincospi(2 * (turns - rint(turns)), sine, cosine);
 }
 
-template <class C>
+// Tokens of which the cosines and sines are computed together.
+constexpr int kTogether = 4;
+
+// kBytes: of elements whose halves of heads are whole aligned chunks; 0: any other form.
+template <class C, int kBytes>
 __global__ void __launch_bounds__(kThreads) rotary(const __grid_constant__ RotaryArgs a) {
   extern __shared__ double shared[];
   double* turns = shared;  // per position, of each pair
-  C* cosine = reinterpret_cast<C*>(turns + (a.by_table ? 0 : a.half));
-  C* sine = cosine + a.half;
+  C* cosines = reinterpret_cast<C*>(turns + (a.by_table ? 0 : a.half));
+  C* sines = cosines + kTogether * a.half;
   if (!a.by_table)
     for (int64_t i = threadIdx.x; i < a.half; i += kThreads)
       turns[i] = pow(a.theta, -static_cast<double>(i) / static_cast<double>(a.half)) / 6.283185307179586477;
-  const int64_t pair_chunks = (a.half + kChunk - 1) / kChunk;
-  const int64_t rest = a.size - 2 * a.half, rest_chunks = (rest + kChunk - 1) / kChunk;
-  const int64_t head_chunks = pair_chunks + rest_chunks;
+  const int half = static_cast<int>(a.half);
   const int64_t step = a.interleaved ? 2 : 1, other = a.interleaved ? 1 : a.half;
-  for (int64_t t = blockIdx.x; t < a.tokens; t += gridDim.x) {
+  const bool is_half = a.x.dtype == GESTALT_F16;
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * kTogether; first < a.tokens;
+       first += static_cast<int64_t>(gridDim.x) * kTogether) {
+    const int together = static_cast<int>(min(int64_t{kTogether}, a.tokens - first));
     __syncthreads();
-    for (int64_t i = threadIdx.x; i < a.half; i += kThreads) {
+    for (int item = static_cast<int>(threadIdx.x); item < together * half; item += kThreads) {
+      const int64_t t = first + item / half;
+      const int i = item % half;
+      C cosine, sine;
       if (a.by_table) {
-        cosine[i] = load_one<C>(a.by, t * a.by_row + i * a.by_column);
-        sine[i] = load_one<C>(a.by, t * a.by_row + (a.half + i) * a.by_column);
+        cosine = load_one<C>(a.by, t * a.by_row + i * a.by_column);
+        sine = load_one<C>(a.by, t * a.by_row + (half + i) * a.by_column);
       } else {
-        turn_of(load_one<double>(a.by, t * a.by_row) * turns[i], cosine + i, sine + i);
+        turn_of(load_one<double>(a.by, t * a.by_row) * turns[i], &cosine, &sine);
       }
-      sine[i] *= static_cast<C>(a.sense);
+      cosines[item] = cosine;
+      sines[item] = sine * static_cast<C>(a.sense);
     }
     __syncthreads();
-    for (int64_t item = threadIdx.x; item < a.heads * head_chunks; item += kThreads) {
-      const int64_t head = Loop<1>::divide(item, head_chunks), chunk = item - head * head_chunks;
-      const int64_t from = t * a.x_token + head * a.x_head, to = t * a.y_token + head * a.y_head;
-      if (chunk >= pair_chunks) {
-        const int64_t i = (chunk - pair_chunks) * kChunk, at = 2 * a.half + i;
-        const int n = rest - i < kChunk ? static_cast<int>(rest - i) : kChunk;
-        C x[kChunk];
-        load_chunk(a.x, from + at * a.x_step, a.x_step, n, x);
-        store_chunk(a.y, to + at * a.y_step, a.y_step, n, x);
-        continue;
-      }
-      const int64_t i = chunk * kChunk;
-      const int n = a.half - i < kChunk ? static_cast<int>(a.half - i) : kChunk;
-      const int64_t x_step = step * a.x_step, y_step = step * a.y_step;
-      const int64_t u_at = from + i * x_step, v_at = u_at + other * a.x_step;
-      Held<C> u_held, v_held;
-      C u[kChunk], v[kChunk];
-      fetch(a.x, u_at, x_step, n, u_held);
-      fetch(a.x, v_at, x_step, n, v_held);
-      unpack(a.x, u_at, x_step, n, u_held, u);
-      unpack(a.x, v_at, x_step, n, v_held, v);
+    // Units of work of a head: chunks of pairs, then of the rest; single pairs and elements in the other form.
+    constexpr int kUnit = kBytes > 0 ? kChunk : 1;
+    const int pair_units = half / kUnit, rest_units = static_cast<int>(a.size - 2 * a.half) / kUnit;
+    const int head_units = pair_units + rest_units, token_units = static_cast<int>(a.heads) * head_units;
+    for (int item = static_cast<int>(threadIdx.x); item < together * token_units; item += kThreads) {
+      const int token = item / token_units, head = item % token_units / head_units, unit = item % head_units;
+      const int64_t from = (first + token) * a.x_token + head * a.x_head;
+      const int64_t to = (first + token) * a.y_token + head * a.y_head;
+      const C* cosine = cosines + token * half + unit * kUnit;
+      const C* sine = sines + token * half + unit * kUnit;
+      if (unit >= pair_units) {
+        const int64_t at = 2 * a.half + (unit - pair_units) * kUnit;
+        if constexpr (kBytes > 0) {
+          Packed<kBytes> packed;
+          packed.load(a.x.data + (from + at) * kBytes);
+          packed.store(a.y.data + (to + at) * kBytes);
+        } else {
+          store_one<C>(a.y, to + at * a.y_step, load_one<C>(a.x, from + at * a.x_step));
+        }
+      } else if constexpr (kBytes > 0) {
+        const int64_t u_at = unit * kChunk, v_at = u_at + a.half;
+        Packed<kBytes> u_packed, v_packed;
+        u_packed.load(a.x.data + (from + u_at) * kBytes);
+        v_packed.load(a.x.data + (from + v_at) * kBytes);
+        float u[kChunk], v[kChunk];
+        u_packed.unpack(is_half, u);
+        v_packed.unpack(is_half, v);
 #pragma unroll
-      for (int j = 0; j < kChunk; ++j) {
-        if (j >= n) continue;
-        const C c = cosine[i + j], s = sine[i + j], p = u[j], q = v[j];
-        u[j] = p * c - q * s;
-        v[j] = p * s + q * c;
+        for (int j = 0; j < kChunk; ++j) {
+          const float c = static_cast<float>(cosine[j]), s = static_cast<float>(sine[j]), p = u[j], q = v[j];
+          u[j] = p * c - q * s;
+          v[j] = p * s + q * c;
+        }
+        store_packed<kBytes>(a.y.data + (to + u_at) * kBytes, is_half, u);
+        store_packed<kBytes>(a.y.data + (to + v_at) * kBytes, is_half, v);
+      } else {
+        const int64_t u_at = unit * step, v_at = u_at + other;
+        const C p = load_one<C>(a.x, from + u_at * a.x_step), q = load_one<C>(a.x, from + v_at * a.x_step);
+        store_one<C>(a.y, to + u_at * a.y_step, p * *cosine - q * *sine);
+        store_one<C>(a.y, to + v_at * a.y_step, p * *sine + q * *cosine);
       }
-      const int64_t to_u = to + i * y_step;
-      store_chunk(a.y, to_u, y_step, n, u);
-      store_chunk(a.y, to_u + other * a.y_step, y_step, n, v);
     }
   }
 }
@@ -150,9 +170,17 @@ class Rotary : public ElementKernel {
                        .sense = sense_,
                        .interleaved = interleaved_,
                        .by_table = by_table_};
-    const size_t shared = static_cast<size_t>(half_) * ((by_table_ ? 0 : sizeof(double)) + 2 * sizeof(C));
-    const auto blocks = static_cast<unsigned>(std::min<int64_t>(a.tokens, 2048));
-    rotary<C><<<blocks, kThreads, shared, stream_of(call)>>>(a);
+    const size_t shared = static_cast<size_t>(half_) * ((by_table_ ? 0 : sizeof(double)) + kTogether * 2 * sizeof(C));
+    const unsigned blocks = std::min(blocks_for(a.tokens, kTogether), 2048u);
+    const bool chunks =
+        !interleaved_ && half_ % kChunk == 0 && has_packed_rows(x, x.dtype()) && has_packed_rows(y, x.dtype());
+    if constexpr (sizeof(C) == 4) {
+      if (chunks && size_of(x.dtype()) == 2)
+        rotary<C, 2><<<blocks, kThreads, shared, stream_of(call)>>>(a);
+      else if (chunks)
+        rotary<C, 4><<<blocks, kThreads, shared, stream_of(call)>>>(a);
+    }
+    if (sizeof(C) == 8 || !chunks) rotary<C, 0><<<blocks, kThreads, shared, stream_of(call)>>>(a);
     check_launch(op);
   }
 

@@ -8,25 +8,26 @@ namespace {
 // A negative clip means a gradient that is not finite: nothing changes.
 struct AdamwRule {
   double beta1, beta2, eps;
+  template <class C>
+  struct Factors {
+    C clip, beta1, beta2, rest1, rest2, step, inv, tiny, shrink;
+  };
   __device__ void prepare(StepNumbers& s) const {
     s.scale1 = 1 / (1 - pow(beta1, s.step));
     s.scale2 = 1 / sqrt(1 - pow(beta2, s.step));
   }
   template <class C>
-  __device__ __forceinline__ void chunk(const StepNumbers& s, double decay, double lr_scale, C (&grad)[kChunk],
-                                        C (&weight)[kChunk], C (&state)[2][kChunk]) const {
-    const C clip = static_cast<C>(s.clip), b1 = static_cast<C>(beta1), b2 = static_cast<C>(beta2);
-    const C rest1 = static_cast<C>(1 - beta1), rest2 = static_cast<C>(1 - beta2), tiny = static_cast<C>(eps);
-    const C step = static_cast<C>(s.lr * lr_scale * s.scale1);
-    const C inv = static_cast<C>(s.scale2), shrink = static_cast<C>(s.lr * lr_scale * decay);
-#pragma unroll
-    for (int j = 0; j < kChunk; ++j) {
-      const C g = grad[j] * clip;
-      const C m = b1 * state[0][j] + rest1 * g, v = b2 * state[1][j] + rest2 * g * g;
-      state[0][j] = m;
-      state[1][j] = v;
-      weight[j] -= step * m / (sqrt(v) * inv + tiny) + shrink * weight[j];
-    }
+  __device__ __forceinline__ Factors<C> factors(const StepNumbers& s, double decay, double lr_scale) const {
+    return {static_cast<C>(s.clip),    static_cast<C>(beta1),     static_cast<C>(beta2),
+            static_cast<C>(1 - beta1), static_cast<C>(1 - beta2), static_cast<C>(s.lr * lr_scale * s.scale1),
+            static_cast<C>(s.scale2),  static_cast<C>(eps),       static_cast<C>(s.lr * lr_scale * decay)};
+  }
+  template <class C>
+  __device__ __forceinline__ void one(const Factors<C>& f, C grad, C& weight, C (&state)[2]) const {
+    const C g = grad * f.clip;
+    state[0] = f.beta1 * state[0] + f.rest1 * g;
+    state[1] = f.beta2 * state[1] + f.rest2 * g * g;
+    weight -= f.step * state[0] / (sqrt(state[1]) * f.inv + f.tiny) + f.shrink * weight;
   }
 };
 
@@ -61,22 +62,24 @@ GESTALT_KERNEL(AdamwUpdate);
 struct SgdRule {
   double momentum;
   bool nesterov, buffer;
+  template <class C>
+  struct Factors {
+    C clip, rate, shrink, keep;
+  };
   __device__ void prepare(StepNumbers&) const {}
   template <class C>
-  __device__ __forceinline__ void chunk(const StepNumbers& s, double decay, double lr_scale, C (&grad)[kChunk],
-                                        C (&weight)[kChunk], C (&state)[1][kChunk]) const {
-    const C clip = static_cast<C>(s.clip), rate = static_cast<C>(s.lr * lr_scale), shrink = static_cast<C>(decay);
-    const C keep = static_cast<C>(momentum);
-#pragma unroll
-    for (int j = 0; j < kChunk; ++j) {
-      const C g = grad[j] * clip + shrink * weight[j];
-      C d = g;
-      if (buffer) {
-        state[0][j] = keep * state[0][j] + g;
-        d = nesterov ? g + keep * state[0][j] : state[0][j];
-      }
-      weight[j] -= rate * d;
+  __device__ __forceinline__ Factors<C> factors(const StepNumbers& s, double decay, double lr_scale) const {
+    return {static_cast<C>(s.clip), static_cast<C>(s.lr * lr_scale), static_cast<C>(decay), static_cast<C>(momentum)};
+  }
+  template <class C>
+  __device__ __forceinline__ void one(const Factors<C>& f, C grad, C& weight, C (&state)[1]) const {
+    const C g = grad * f.clip + f.shrink * weight;
+    C d = g;
+    if (buffer) {
+      state[0] = f.keep * state[0] + g;
+      d = nesterov ? g + f.keep * state[0] : state[0];
     }
+    weight -= f.rate * d;
   }
 };
 
@@ -109,20 +112,22 @@ GESTALT_KERNEL(SgdUpdate);
 // beta2) g (Chen and others, "Symbolic discovery of optimization algorithms", 2023).
 struct LionRule {
   double beta1, beta2;
+  template <class C>
+  struct Factors {
+    C clip, rate, shrink, beta1, beta2, rest1, rest2;
+  };
   __device__ void prepare(StepNumbers&) const {}
   template <class C>
-  __device__ __forceinline__ void chunk(const StepNumbers& s, double decay, double lr_scale, C (&grad)[kChunk],
-                                        C (&weight)[kChunk], C (&state)[1][kChunk]) const {
-    const C clip = static_cast<C>(s.clip), rate = static_cast<C>(s.lr * lr_scale), shrink = static_cast<C>(decay);
-    const C b1 = static_cast<C>(beta1), b2 = static_cast<C>(beta2);
-    const C rest1 = static_cast<C>(1 - beta1), rest2 = static_cast<C>(1 - beta2);
-#pragma unroll
-    for (int j = 0; j < kChunk; ++j) {
-      const C g = clip * grad[j], mixed = b1 * state[0][j] + rest1 * g;
-      const C sign = mixed > C(0) ? C(1) : mixed < C(0) ? C(-1) : C(0);
-      weight[j] -= rate * (sign + shrink * weight[j]);
-      state[0][j] = b2 * state[0][j] + rest2 * g;
-    }
+  __device__ __forceinline__ Factors<C> factors(const StepNumbers& s, double decay, double lr_scale) const {
+    return {static_cast<C>(s.clip), static_cast<C>(s.lr * lr_scale), static_cast<C>(decay),    static_cast<C>(beta1),
+            static_cast<C>(beta2),  static_cast<C>(1 - beta1),       static_cast<C>(1 - beta2)};
+  }
+  template <class C>
+  __device__ __forceinline__ void one(const Factors<C>& f, C grad, C& weight, C (&state)[1]) const {
+    const C g = f.clip * grad, mixed = f.beta1 * state[0] + f.rest1 * g;
+    const C sign = mixed > C(0) ? C(1) : mixed < C(0) ? C(-1) : C(0);
+    weight -= f.rate * (sign + f.shrink * weight);
+    state[0] = f.beta2 * state[0] + f.rest2 * g;
   }
 };
 

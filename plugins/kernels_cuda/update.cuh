@@ -6,6 +6,7 @@
 #include "gestalt/abi/optimizer.h"
 #include "plugins/kernels_cuda/element_kernel.h"
 #include "plugins/kernels_cuda/loop.cuh"
+#include "plugins/kernels_cuda/packed.cuh"
 
 // The frame of a weight update: flat vectors, cut by a table of segments with their own weight decay and learning rate.
 // A block does a stretch of elements: it looks up which segments meet the stretch, 256 at a time, and each thread does
@@ -89,8 +90,68 @@ struct StepNumbers {
   double scale1, scale2;  // of the moments, where the rule has such
 };
 
-// Rule: prepare(StepNumbers&), then chunk(numbers, decay, lr_scale, grad, weight, states) on eight elements.
-template <class C, int kStates, class Rule>
+// Elements one by one: any types and strides, and the ends of segments.
+template <class C, int kStates, class Rule, class Factors>
+__device__ __noinline__ void update_slowly(const UpdateArgs<kStates>& a, const Rule& rule, const Factors& factors,
+                                           int64_t begin, int64_t end) {
+  const FlatVector& weight = a.master.present ? a.master : a.param;
+  for (int64_t i = begin; i < end; ++i) {
+    C w = load_one<C>(weight.side, i * weight.step), state[kStates];
+    const C g = load_one<C>(a.grad.side, i * a.grad.step);
+    for (int k = 0; k < kStates; ++k)
+      state[k] = a.state[k].present ? load_one<C>(a.state[k].side, i * a.state[k].step) : C(0);
+    rule.one(factors, g, w, state);
+    store_one<C>(weight.side, i * weight.step, w);
+    if (a.master.present) store_one<C>(a.param.side, i * a.param.step, w);
+    for (int k = 0; k < kStates; ++k)
+      if (a.state[k].present) store_one<C>(a.state[k].side, i * a.state[k].step, state[k]);
+  }
+}
+
+// A whole chunk where everything is f32 but the parameter, which has kBytes bytes.
+template <int kBytes, int kStates, class Rule, class Factors>
+__device__ __forceinline__ void update_chunk(const UpdateArgs<kStates>& a, const Rule& rule, const Factors& factors,
+                                             int64_t chunk) {
+  const int64_t at = chunk * (kChunk * 4), param_at = chunk * (kChunk * kBytes);
+  const bool half = a.param.side.dtype == GESTALT_F16;
+  Packed<4> master, grad, held[kStates];
+  Packed<kBytes> param;
+  if (a.master.present)
+    master.load(a.master.side.data + at);
+  else
+    param.load(a.param.side.data + param_at);
+  grad.load(a.grad.side.data + at);
+#pragma unroll
+  for (int k = 0; k < kStates; ++k)
+    if (a.state[k].present) held[k].load(a.state[k].side.data + at);
+  float w[kChunk], g[kChunk], state[kStates][kChunk] = {};
+  if (a.master.present)
+    master.unpack(false, w);
+  else
+    param.unpack(half, w);
+  grad.unpack(false, g);
+#pragma unroll
+  for (int k = 0; k < kStates; ++k)
+    if (a.state[k].present) held[k].unpack(false, state[k]);
+#pragma unroll
+  for (int j = 0; j < kChunk; ++j) {
+    float own[kStates];
+#pragma unroll
+    for (int k = 0; k < kStates; ++k) own[k] = state[k][j];
+    rule.one(factors, g[j], w[j], own);
+#pragma unroll
+    for (int k = 0; k < kStates; ++k) state[k][j] = own[k];
+  }
+  if (a.master.present) store_packed<4>(a.master.side.data + at, false, w);
+  store_packed<kBytes>(a.param.side.data + param_at, half, w);
+#pragma unroll
+  for (int k = 0; k < kStates; ++k)
+    if (a.state[k].present) store_packed<4>(a.state[k].side.data + at, false, state[k]);
+}
+
+// Rule: prepare(StepNumbers&); factors<C>(numbers, decay, lr_scale); one(factors, grad, weight, states). kBytes: of
+// the parameter in the fast form, 0 in the one for everything.
+template <class C, int kBytes, int kStates, class Rule>
 __global__ void __launch_bounds__(kThreads)
     update_kernel(const __grid_constant__ UpdateArgs<kStates> a, const Rule rule) {
   __shared__ StepNumbers numbers;
@@ -133,30 +194,17 @@ __global__ void __launch_bounds__(kThreads)
     __syncthreads();
     for (int hit = 0; hit < total; ++hit) {
       // Whole chunks of the vectors, so that they stay aligned; the segment's ends cut the first and the last.
+      const auto factors = rule.template factors<C>(numbers, decays[hit], scales[hit]);
       const int64_t from = begins[hit] / kChunk, to = (ends[hit] + kChunk - 1) / kChunk;
       for (int64_t chunk = from + threadIdx.x; chunk < to; chunk += kThreads) {
-        const int64_t at = max(chunk * kChunk, begins[hit]);
-        const int n = static_cast<int>(min(chunk * kChunk + kChunk, ends[hit]) - at);
-        const FlatVector& weight = a.master.present ? a.master : a.param;
-        Held<C> held[2 + kStates];
-        C w[kChunk], g[kChunk], state[kStates][kChunk] = {};
-        fetch(weight.side, at * weight.step, weight.step, n, held[0]);
-        fetch(a.grad.side, at * a.grad.step, a.grad.step, n, held[1]);
-#pragma unroll
-        for (int i = 0; i < kStates; ++i)
-          if (a.state[i].present) fetch(a.state[i].side, at * a.state[i].step, a.state[i].step, n, held[2 + i]);
-        unpack(weight.side, at * weight.step, weight.step, n, held[0], w);
-        unpack(a.grad.side, at * a.grad.step, a.grad.step, n, held[1], g);
-#pragma unroll
-        for (int i = 0; i < kStates; ++i)
-          if (a.state[i].present)
-            unpack(a.state[i].side, at * a.state[i].step, a.state[i].step, n, held[2 + i], state[i]);
-        rule.chunk(numbers, decays[hit], scales[hit], g, w, state);
-        store_chunk(weight.side, at * weight.step, weight.step, n, w);
-        if (a.master.present) store_chunk(a.param.side, at * a.param.step, a.param.step, n, w);
-#pragma unroll
-        for (int i = 0; i < kStates; ++i)
-          if (a.state[i].present) store_chunk(a.state[i].side, at * a.state[i].step, a.state[i].step, n, state[i]);
+        const int64_t begin = max(chunk * kChunk, begins[hit]), end = min(chunk * kChunk + kChunk, ends[hit]);
+        if constexpr (kBytes > 0) {
+          if (end - begin == kChunk) {
+            update_chunk<kBytes>(a, rule, factors, chunk);
+            continue;
+          }
+        }
+        update_slowly<C>(a, rule, factors, begin, end);
       }
     }
     __syncthreads();
@@ -168,7 +216,24 @@ void update(const Call& call, std::string_view op, const std::array<uint64_t, kS
             const Rule& rule) {
   const UpdateArgs<kStates> a = update_args<kStates>(call, states, segments);
   if (a.n == 0) return;
-  update_kernel<C, kStates, Rule><<<blocks_for(a.n, kStretch), kThreads, 0, stream_of(call)>>>(a, rule);
+  const unsigned blocks = blocks_for(a.n, kStretch);
+  cudaStream_t stream = stream_of(call);
+  if constexpr (std::is_same_v<C, float>) {
+    const auto runs = [](const FlatVector& v, DType dtype) {
+      return !v.present || (v.side.dtype == dtype && v.step == 1 && aligned(v.side.data));
+    };
+    bool fast =
+        packs(a.param.side.dtype) && runs(a.param, a.param.side.dtype) && runs(a.master, kF32) && runs(a.grad, kF32);
+    for (const FlatVector& state : a.state) fast = fast && runs(state, kF32);
+    if (fast) {
+      if (a.param.side.size == 2)
+        update_kernel<C, 2, kStates, Rule><<<blocks, kThreads, 0, stream>>>(a, rule);
+      else
+        update_kernel<C, 4, kStates, Rule><<<blocks, kThreads, 0, stream>>>(a, rule);
+      return check_launch(op);
+    }
+  }
+  update_kernel<C, 0, kStates, Rule><<<blocks, kThreads, 0, stream>>>(a, rule);
   check_launch(op);
 }
 

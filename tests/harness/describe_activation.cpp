@@ -140,6 +140,7 @@ Description gated(const char* name, const Gate* gate, std::vector<core::Attrs> v
     d.cases.push_back({"three dimensions " + a.text(), {spread({2, 3, 6})}, a});
     d.cases.push_back({"empty " + a.text(), {spread({0, 6})}, a});
     d.cases.push_back({"threads " + a.text(), {spread({40, 1030})}, a, {}, true});
+    d.cases.push_back({"whole chunks " + a.text(), {spread({7, 96})}, a, {}, true});
   }
   d.loosen = 4;
   d.any_rank = true;
@@ -167,6 +168,7 @@ Description gated_bwd(const char* name, const Gate* gate, std::vector<core::Attr
     d.cases.push_back({"three dimensions " + a.text(), {spread({2, 3, 6}), real({2, 3, 3})}, a});
     d.cases.push_back({"empty " + a.text(), {spread({0, 6}), real({0, 3})}, a});
     d.cases.push_back({"threads " + a.text(), {spread({40, 1030}), real({40, 515})}, a, {}, true});
+    d.cases.push_back({"whole chunks " + a.text(), {spread({7, 96}), real({7, 48})}, a, {}, true});
   }
   d.gradient = false;
   d.loosen = 4;

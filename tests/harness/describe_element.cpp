@@ -28,6 +28,7 @@ std::vector<Case> binary_cases(double least) {
           {"empty", {real({0, 4}), b({0, 4})}, {}},
           {"empty rows", {real({0, 4}), b({4})}, {}},
           {"blocks", {real({3, 700}), b({700})}, {}, {}, true},
+          {"rows of whole chunks", {real({5, 48}), b({48})}, {}, {}, true},
           {"threads", {real({40, 1031}), b({40, 1031})}, {}, {}, true}};
 }
 

@@ -71,7 +71,7 @@ std::vector<Description> describe() {
            .reference = dropout,
            .cases = {dropped("small", 6, 9, 0.3, 2, 0), dropped("columns of a shard", 6, 9, 0.5, 4095, 6),
                      dropped("p of 0", 4, 5, 0, 0, 0), dropped("empty", 0, 5, 0.1, 0, 0),
-                     dropped("threads", 60, 1031, 0.1, 1, 3, true)},
+                     dropped("threads", 60, 1031, 0.1, 1, 3, true), dropped("whole chunks", 7, 64, 0.3, 1, 8, true)},
            .loosen = 2,
            .any_size = {0},
            .grows = {{dropped("", 60, 1031, 0.1, 1, 3), dropped("fewer tokens", 7, 1031, 0.1, 1, 3)}},

@@ -220,6 +220,7 @@ std::vector<Description> describe() {
                      {"empty to nothing", {real({0, 4})}, over({1})},
                      {"empty to one", {real({0, 4})}, over({})},
                      {"tall", {real({701, 130})}, over({0}), {}, true},
+                     {"tall, whole chunks", {real({701, 136})}, over({0}), {}, true},
                      {"wide", {real({5, 9001})}, over({1}), {}, true},
                      {"much to one", {real({41, 1031})}, over({}), {}, true}},
            .loosen = 40,

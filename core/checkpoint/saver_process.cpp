@@ -137,9 +137,10 @@ class ProcessSaver : public Saver {
         out.seconds = reply->f64("seconds");
       } else {
         out.error = "the saver process ended by " + process_->ending();
-        process_.reset();
         remove_leftovers(folder_);
       }
+      // What a format's library still holds after a failure is nothing to build on.
+      if (!out.error.empty()) process_.reset();
     } else {
       out.error = start_error_;
     }
@@ -226,7 +227,7 @@ class Server {
     }
   }
 
-  // All writers at once. A writer that dies is an error of this save; the next gets a new one.
+  // All writers at once. A writer that dies is an error of this save.
   std::vector<ShardReport> write_apart(const Json& message, const std::filesystem::path& folder,
                                        const std::vector<std::vector<Slab>>& shares) {
     for (size_t i = 0; i < shares.size(); ++i) {
@@ -249,23 +250,16 @@ class Server {
       else
         reports.push_back(report_of(*reply));
     }
-    // After a lost writer this process ends as well: the trainer starts a whole new set.
-    if (problem.rfind("writer process", 0) == 0) lost_ = true;
     if (!problem.empty()) fail(GESTALT_IO_ERROR, "{}", problem);
     return reports;
   }
 
- public:
-  bool lost() const { return lost_; }
-
- private:
   SharedMemory memory_{Served::kMemory};
   Registry registry_;
   Instance plugin_;
   SaveSettings settings_;
   std::vector<Served> writers_;
   std::string problem_;
-  bool lost_ = false;
 };
 
 }  // namespace
@@ -291,7 +285,6 @@ int serve_saver() {
   while (const std::optional<Json> message = channel.receive()) {
     const Json reply = server.handle(*message);
     if (!reply.is_null() && !channel.send(reply)) break;
-    if (server.lost()) break;
   }
   return 0;
 }

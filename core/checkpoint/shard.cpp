@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "core/base/hash.h"
 #include "core/base/host.h"
@@ -100,12 +101,13 @@ ShardReport write_shard(const Instance& plugin, const fs::path& path, const std:
   failpoint("ckpt.shard_written");
   if (verify != Verify::kNone) {
     const Shard shard(plugin, path);
-    std::vector<char> again;
+    uint64_t most = 0;
+    for (size_t i = 0; i < slabs.size(); ++i) most = std::max(most, bytes_of(tensors[slabs[i].tensor].dtype, report.pieces[i].shape));
+    const auto again = std::make_unique_for_overwrite<char[]>(most);
     for (size_t i = 0; i < slabs.size(); i += verify == Verify::kFull ? 1 : kSampled) {
       const HostTensor& t = tensors[slabs[i].tensor];
-      again.resize(bytes_of(t.dtype, report.pieces[i].shape));
-      shard.read(t.name, t.dtype, report.pieces[i].shape, again.data());
-      if (xxh3_hex(again.data(), again.size()) != report.pieces[i].digest)
+      shard.read(t.name, t.dtype, report.pieces[i].shape, again.get());
+      if (xxh3_hex(again.get(), bytes_of(t.dtype, report.pieces[i].shape)) != report.pieces[i].digest)
         fail(GESTALT_IO_ERROR, "[{}] tensor '{}' reads back other bytes than were written", path.native(), t.name);
     }
   }

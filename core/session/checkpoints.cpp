@@ -166,7 +166,7 @@ fs::path Checkpoints::save(const ModelState& model, const TrainingState& state) 
   const auto begin = std::chrono::steady_clock::now();
   const std::vector<Entry> list = entries(model, true);
   const uint64_t total = staging_bytes(list);
-  SaveJob job{state, run_.seed(), "", {}, {},
+  SaveJob job{state, run_.seed(), model.mesh, {}, {},
               verify_of(run_.config().str("checkpoint.verify", "auto"), total / static_cast<uint64_t>(settings_.writers))};
   char* room = saver_->staging(total);
   for (const Entry& e : list) {
@@ -177,7 +177,7 @@ fs::path Checkpoints::save(const ModelState& model, const TrainingState& state) 
   Config resolved = run_.config();
   resolved.root().erase("extends");
   job.texts = {{kRunFile, resolved.to_toml()}, {kLockFile, to_toml(run_.registry().lock())}};
-  spdlog::debug("snapshot of step {}: {} in {}", state.step, format_bytes(total),
+  spdlog::info("snapshot of step {}: {} in {}", state.step, format_bytes(total),
                 format_duration(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()));
   saver_->submit(std::move(job));
   collect(false);

@@ -20,6 +20,7 @@ struct ModelState {
   ParameterStore& store;
   const ModelTree& tree;
   std::vector<gestalt_optimizer_state> states;  // empty: no training
+  std::string mesh;                             // Mesh::text
 };
 
 // The checkpoint that `resume` ("auto" or a folder, of a checkpoint or of a run) means, checked; NULL when "auto" finds

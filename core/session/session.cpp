@@ -136,7 +136,8 @@ void Session::resume_training() {
 }
 
 ModelState Session::model_state() {
-  return {store(), tree(), trainer_ ? trainer_->optimizer_states() : std::vector<gestalt_optimizer_state>{}};
+  return {store(), tree(), trainer_ ? trainer_->optimizer_states() : std::vector<gestalt_optimizer_state>{},
+          machine().mesh().text()};
 }
 
 void Session::lock_checkpoints() {

@@ -43,6 +43,7 @@ class AtomicFile {
  private:
   std::string path_, temporary_;
   int descriptor_ = -1;
+  uint64_t unsynced_ = 0;
 };
 
 // Syncs the folder that holds `path`, so that a rename or a new name in it survives a power cut.

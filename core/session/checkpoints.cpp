@@ -164,6 +164,18 @@ void Checkpoints::prepare(const ModelState& model) { saver_->staging(staging_byt
 fs::path Checkpoints::save(const ModelState& model, const TrainingState& state) {
   collect(true);
   const auto begin = std::chrono::steady_clock::now();
+  try {
+    saver_->submit(snapshot(model, state));
+    spdlog::info("snapshot of step {} in {}", state.step,
+                 format_duration(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()));
+  } catch (const Error& e) {  // no memory to stage it
+    count_failure(state.step, e.message());
+  }
+  collect(false);
+  return settings_.folder / step_name(state.step);
+}
+
+SaveJob Checkpoints::snapshot(const ModelState& model, const TrainingState& state) {
   const std::vector<Entry> list = entries(model, true);
   const uint64_t total = staging_bytes(list);
   SaveJob job{state, run_.seed(), model.mesh, {}, {},
@@ -177,11 +189,7 @@ fs::path Checkpoints::save(const ModelState& model, const TrainingState& state) 
   Config resolved = run_.config();
   resolved.root().erase("extends");
   job.texts = {{kRunFile, resolved.to_toml()}, {kLockFile, to_toml(run_.registry().lock())}};
-  spdlog::info("snapshot of step {}: {} in {}", state.step, format_bytes(total),
-                format_duration(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()));
-  saver_->submit(std::move(job));
-  collect(false);
-  return settings_.folder / step_name(state.step);
+  return job;
 }
 
 void Checkpoints::collect(bool wait) {
@@ -193,7 +201,11 @@ void Checkpoints::collect(bool wait) {
     print_(fmt::format("saved {} state {}\n", outcome->saved.path.native(), outcome->saved.digest));
     return;
   }
-  last_error_ = fmt::format("the checkpoint of step {} failed: {}", outcome->step, outcome->error);
+  count_failure(outcome->step, outcome->error);
+}
+
+void Checkpoints::count_failure(int64_t step, const std::string& why) {
+  last_error_ = fmt::format("the checkpoint of step {} failed: {}", step, why);
   if (++failed_ >= max_failed_)
     fail(GESTALT_IO_ERROR, "[checkpoint] {} saves in a row failed, the last: {}", failed_, last_error_);
   spdlog::error("{}; training goes on ({} of {} in a row)", last_error_, failed_, max_failed_);

@@ -59,6 +59,9 @@ class Checkpoints {
   void finish();
 
  private:
+  SaveJob snapshot(const ModelState& model, const TrainingState& state);
+  void count_failure(int64_t step, const std::string& why);
+
   const Run& run_;
   std::function<void(const std::string&)> print_;
   Instance plugin_;

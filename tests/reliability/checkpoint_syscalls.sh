@@ -30,3 +30,21 @@ for name in $("$faults" failpoints); do
   done
 done
 echo "$count failpoint runs, each survived"
+
+# Disks of 24 sizes that are too small for the second save, or not: it fails with a message or is there, and the first one stays.
+full=0
+mkdir "$work/disk"
+for ((i = 0; i < 24; i++)); do
+  size=$((64 * 1024 * (1 << (i * 10 / 23)) + 20480 * i))
+  mount -t tmpfs -o "size=$size" tmpfs "$work/disk" 2>/dev/null || { echo "no disk can be mounted here: the full disks are left out"; exit 0; }
+  status=0
+  "$faults" train --folder "$work/disk/c" --steps 4 --bytes 200000 >"$work/out" 2>"$work/err" || status=$?
+  newest=$(sed -n 's/^ack //p' "$work/out" | tail -n 1)
+  [ -z "$newest" ] || "$build/bin/gestalt" checkpoint verify "$work/disk/c/step-$(printf %08d "$newest")" >/dev/null || status=99
+  ! grep -q '^failed' "$work/out" || full=$((full + 1))
+  leftovers=$(ls -d "$work"/disk/c/*.tmp-* 2>/dev/null || true)
+  umount "$work/disk"
+  grep -q '^trained' "$work/out" && [ "$status" -eq 0 ] && [ -z "$leftovers" ] || { echo "a disk of $size bytes: status $status"; cat "$work/out" "$work/err"; exit 1; }
+done
+[ "$full" -gt 3 ] || { echo "only $full disks were full"; exit 1; }
+echo "24 disks, $full of them too small"

@@ -75,7 +75,9 @@ std::vector<core::HostTensor> state_at(int64_t step, int64_t bytes, char* room) 
       x ^= x << 13;
       x ^= x >> 7;
       x ^= x << 17;
-      uint64_t word = t.dtype == GESTALT_BOOL ? x & 0x0101010101010101u : x;
+      // Numbers that every reader takes: a NaN's bits may change on the way to a wider type.
+      const uint64_t mask = t.dtype == GESTALT_BOOL ? 0x0101010101010101u : t.dtype == GESTALT_BF16 ? 0xbfffbfffbfffbfffu : ~uint64_t{0};
+      const uint64_t word = x & mask;
       std::memcpy(room + i, &word, std::min<uint64_t>(8, size - i));
     }
     room += (size + 63) / 64 * 64;

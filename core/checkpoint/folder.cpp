@@ -136,6 +136,9 @@ FolderLock::FolderLock(const fs::path& folder) : file_(folder / "LOCK") {
   std::error_code ec;
   fs::create_directories(folder, ec);
   if (ec) fail(GESTALT_IO_ERROR, "[checkpoint] cannot make folder '{}': {}", folder.native(), ec.message());
+  // The names of new folders survive a power cut too.
+  sync_folder(fs::absolute(folder).parent_path());
+  sync_folder(fs::absolute(folder).parent_path().parent_path());
   const std::string host = host_name();
   const auto begin = std::chrono::steady_clock::now();
   while (true) {

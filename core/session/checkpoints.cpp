@@ -199,6 +199,7 @@ void Checkpoints::collect(bool wait) {
     failed_ = 0;
     last_error_.clear();
     print_(fmt::format("saved {} state {}\n", outcome->saved.path.native(), outcome->saved.digest));
+    spdlog::info("checkpoint of step {} written in {}", outcome->step, format_duration(outcome->seconds));
     return;
   }
   count_failure(outcome->step, outcome->error);

@@ -33,7 +33,24 @@ ConfigNode node_of(const gestalt_attr& a) {
   }
 }
 
-bool is_pattern(std::string_view key) { return key.find_first_of(".*[") != std::string_view::npos; }
+// Keys of [model.slots], the later winning over the earlier: a slot's name; names of slots one below the other
+// ("sliding/attention"); a pattern of paths.
+enum class SlotKey { kName, kBelow, kPath };
+
+SlotKey kind_of(std::string_view key) {
+  if (key.find('/') != std::string_view::npos) return SlotKey::kBelow;
+  return key.find_first_of(".*[") != std::string_view::npos ? SlotKey::kPath : SlotKey::kName;
+}
+
+// Whether the steps of "a/b/slot" are this slot and, in this order, slots above it.
+bool is_below(const std::string& key, const std::vector<std::string>& above, const std::string& slot) {
+  std::vector<std::string> steps = split(key, '/');
+  if (steps.back() != slot) return false;
+  steps.pop_back();
+  for (auto it = above.rbegin(); it != above.rend() && !steps.empty(); ++it)
+    if (*it == steps.back()) steps.pop_back();
+  return steps.empty();
+}
 
 template <class F>
 gestalt_status* guarded(F f) noexcept {
@@ -215,13 +232,16 @@ ModelTree::Slot ModelTree::slot_for(const std::string& path, const std::string& 
   const ConfigMember* chosen = nullptr;
   for (size_t i = 0; slots && i < slots->members().size(); ++i) {
     const ConfigMember& m = slots->members()[i];
-    const bool pattern = is_pattern(m.key);
-    if (pattern ? !glob_match("model." + m.key, path) : m.key != slot) continue;
+    const SlotKey kind = kind_of(m.key);
+    const bool matches = kind == SlotKey::kPath    ? glob_match("model." + m.key, path)
+                         : kind == SlotKey::kBelow ? is_below(m.key, slots_above_, slot)
+                                                   : m.key == slot;
+    if (!matches) continue;
     used_slots_.insert(m.key);
-    if (chosen && is_pattern(chosen->key) && pattern)
+    if (chosen && kind_of(chosen->key) == kind)
       fail(GESTALT_CONFIG_ERROR, "[model.slots] '{}' is claimed twice, by '{}' at {} and by '{}' at {}", path, chosen->key,
            chosen->value.origin.position(), m.key, m.value.origin.position());
-    if (!chosen || pattern) chosen = &m;
+    if (!chosen || kind > kind_of(chosen->key)) chosen = &m;
   }
   if (!chosen) return {default_component, nullptr, ""};
   const std::string where = chosen->value.origin.position();
@@ -272,7 +292,9 @@ std::unique_ptr<ModuleInstance> ModelTree::make(const std::string& path, const s
   module->self = instance->self();
   module->host = component.host;
   module->owner = instance;
+  slots_above_.push_back(slot);
   Declaration(*this, *module, mesh).run();
+  slots_above_.pop_back();
   return module;
 }
 

@@ -15,9 +15,9 @@ namespace gestalt::core {
 // [model]; needs no device.
 class ModelTree {
  public:
-  // Components for slots come from [model.slots]: a key is a slot name ("mlp") or a path pattern below the model
-  // ("layers.[0-3].mlp"); a value is a component name or a table with `type` and keys of that component. A slot that no
-  // module has is an error.
+  // Components for slots come from [model.slots]: a key is a slot name ("mlp"), slots one below the other
+  // ("sliding/attention") or a path pattern below the model ("layers.[0-3].mlp"); a value is a component name or a table
+  // with `type` and keys of that component. A slot that no module has is an error.
   ModelTree(const Registry& registry, const Config& config, const Mesh& mesh, uint32_t dtype);
   ModelTree(const ModelTree&) = delete;
 
@@ -46,6 +46,7 @@ class ModelTree {
   std::deque<Parameter> parameters_;
   std::deque<StateDecl> states_;
   std::set<std::string> used_slots_;
+  std::vector<std::string> slots_above_;  // of the module that is declaring, from the root on
   std::unique_ptr<ModuleInstance> root_;
 };
 

@@ -164,6 +164,13 @@ TEST_CASE("a slot's table overrides keys of what the parent offers") {
   CHECK(f.make().find("model.layers.0.up")->type == TensorType(GESTALT_F32, {16, 2}));
 }
 
+TEST_CASE("a slot below another beats the name, and a path pattern beats both") {
+  Fixture f("[model.slots]\nmlp = \"test.mlp\"\n\"model/mlp\" = \"test.wide\"\n\"layers.1\" = \"test.mlp\"\n");
+  ModelTree& tree = f.make();
+  CHECK(tree.root().children[0]->component == "test.wide");
+  CHECK(tree.root().children[1]->component == "test.mlp");
+}
+
 TEST_CASE("slots that fit nothing, twice or no component are refused with line and name") {
   auto message = [](const std::string& slots) {
     Fixture f("[model.slots]\n" + slots);

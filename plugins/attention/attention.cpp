@@ -23,6 +23,8 @@ class Attention : public Module {
       {.name = "norm_offset", .type = "f64", .default_value = "0.0", .doc = "of the norm of queries and keys"},
       {.name = "attention_scale", .type = "f64", .default_value = "0.0", .min = "0.0", .doc = "factor on the scores; 0: 1 / sqrt(head size)"},
       {.name = "attention_softcap", .type = "f64", .default_value = "0.0", .min = "0.0", .doc = "scores stay within +- this; 0: no cap"},
+      {.name = "attention_sinks", .type = "bool", .default_value = "false", .doc = "each head may attend to nothing, with a logit that is learned"},
+      {.name = "attention_gate", .type = "bool", .default_value = "false", .doc = "what the heads give is multiplied by a sigmoid of the input"},
       {.name = "window", .type = "i64", .default_value = "0", .min = "0", .doc = "a token sees itself and the window - 1 before it; 0: all"},
       {.name = "positions", .type = "str", .default_value = "'rotary'", .choices = "rotary|learned|none", .doc = "where order comes from; learned: the embedding adds it"},
       {.name = "init_std", .type = "f64", .default_value = "0.02", .min = "0.0", .doc = "deviation of initial weights"},
@@ -34,6 +36,8 @@ class Attention : public Module {
         g_(c.i64("kv_heads") ? c.i64("kv_heads") : n_),
         d_(c.i64("head_size") ? c.i64("head_size") : c.i64("hidden") / n_),
         rotary_(c.str("positions") == "rotary"),
+        gated_(c.boolean("attention_gate")),
+        has_sinks_(c.boolean("attention_sinks")),
         norm_(c.str("qk_norm")) {
     if (!c.i64("head_size") && c.i64("hidden") % n_ != 0)
       throw Error(GESTALT_CONFIG_ERROR, "[heads] " + std::to_string(n_) + " does not divide hidden " +
@@ -42,8 +46,10 @@ class Attention : public Module {
       throw Error(GESTALT_CONFIG_ERROR, "[kv_heads] " + std::to_string(g_) + " does not divide heads " + std::to_string(n_));
     const double std = c.f64("init_std");
     const bool bias = c.boolean("attention_bias");
-    qkv_ = d.column_linear("qkv", c.i64("hidden"), {n_ * d_, g_ * d_, g_ * d_},
-                           {.unit = d_, .bias = bias || c.boolean("qkv_bias"), .init = Init::normal(std), .part_names = {"q", "k", "v"}});
+    LinearOptions fused{.unit = d_, .bias = bias || c.boolean("qkv_bias"), .init = Init::normal(std), .part_names = {"q", "k", "v"}};
+    if (gated_) fused.part_names.push_back("gate");
+    qkv_ = d.column_linear("qkv", c.i64("hidden"), parts(), fused);
+    if (has_sinks_) sinks_ = d.param("sinks", {n_}, Init::normal(std), {{0, "tp"}});
     out_ = d.row_linear("out", n_ * d_, c.i64("hidden"),
                         {.unit = d_, .bias = bias, .init = Init::normal(std / std::sqrt(2.0 * static_cast<double>(c.i64("layers"))))});
     if (norm_ != "none") {
@@ -59,13 +65,13 @@ class Attention : public Module {
   }
 
   Tensor emit(Build& b, Tensor x_th) const {
-    const auto parts = ops::split_parts(b.call(qkv_, x_th), {n_ * d_, g_ * d_, g_ * d_});
-    Tensor q = parts[0], k = parts[1];
+    const auto projected = ops::split_parts(b.call(qkv_, x_th), parts());
+    Tensor q = projected[0], k = projected[1];
     if (norm_ == "projection") {
       q = b.call(q_norm_, q);
       k = b.call(k_norm_, k);
     }
-    Tensor q_tnd = heads(q, n_), k_tgd = heads(k, g_), v_tgd = heads(parts[2], g_);
+    Tensor q_tnd = heads(q, n_), k_tgd = heads(k, g_), v_tgd = heads(projected[2], g_);
     if (norm_ == "head") {
       q_tnd = b.call(q_norm_, q_tnd);
       k_tgd = b.call(k_norm_, k_tgd);
@@ -76,22 +82,35 @@ class Attention : public Module {
       q_tnd = turned.at(0);
       k_tgd = turned.at(1);
     }
-    const Tensor o_tnd = b.call(core_, q_tnd, k_tgd, v_tgd);
-    return b.call(out_, ops::reshape(o_tnd, {o_tnd.dim(0), n_ * d_}));
+    // A core without sinks refuses the fourth input.
+    std::vector<Tensor> in = {q_tnd, k_tgd, v_tgd};
+    if (has_sinks_) in.push_back(b.param(sinks_));
+    const Tensor o_tnd = b.calls(core_, in).at(0);
+    Tensor o_th = ops::reshape(o_tnd, {o_tnd.dim(0), n_ * d_});
+    if (gated_) o_th = ops::mul(o_th, ops::sigmoid(projected[3]));
+    return b.call(out_, o_th);
   }
 
  private:
+  // Of the fused projection: queries, keys, values, and the gate where there is one.
+  Shape parts() const {
+    Shape sizes = {n_ * d_, g_ * d_, g_ * d_};
+    if (gated_) sizes.push_back(n_ * d_);
+    return sizes;
+  }
   Tensor heads(Tensor x, int64_t count) const { return ops::reshape(x, {x.dim(0), count, d_}); }
 
   int64_t n_, g_, d_;
-  bool rotary_;
+  bool rotary_, gated_, has_sinks_;
   std::string norm_;
   Linear qkv_, out_;
+  Param sinks_;
   Child q_norm_, k_norm_, positions_, core_;
 };
 GESTALT_COMPONENT(Attention)
 
-// softmax(q k^T / sqrt(d)) v inside each sequence of the batch, causal.
+// softmax(q k^T / sqrt(d)) v inside each sequence of the batch, causal. A fourth input [n] are sinks: one more logit of
+// each head, without a value.
 class SoftmaxAttention : public Module {
  public:
   static constexpr std::string_view name = "gestalt.softmax_attention";
@@ -105,8 +124,13 @@ class SoftmaxAttention : public Module {
     options_.softcap = c.f64("attention_softcap");
     options_.window = c.i64("window");
   }
-  Tensor emit(Build& b, Tensor q_tnd, Tensor k_tgd, Tensor v_tgd) const {
-    return ops::attention(q_tnd, k_tgd, v_tgd, b.batch("seq_starts"), options_);
+  Tensor emit(Build& b, std::span<const Tensor> in) const {
+    if (in.size() != 3 && in.size() != 4)
+      throw InvalidArgument("[gestalt.softmax_attention] got " + std::to_string(in.size()) +
+                            " input tensors, expected queries, keys, values and perhaps sinks");
+    ops::AttentionOptions options = options_;
+    if (in.size() == 4) options.sinks_n = in[3];
+    return ops::attention(in[0], in[1], in[2], b.batch("seq_starts"), options);
   }
 
  private:

@@ -1,5 +1,5 @@
-// One layer of the stack: attention and an MLP, each a branch beside the residual. Shape letters: t tokens, h hidden
-// size.
+// One layer of the stack: branches beside the residual, a mixer of tokens and a feed-forward part, or only one of them.
+// Shape letters: t tokens, h hidden size.
 #include <string>
 
 #include "gestalt/ops.hpp"
@@ -8,13 +8,14 @@
 
 namespace gestalt::decoder {
 
-// x + branch(x) for attention, then for the MLP, where a branch is norm, layer, norm with the norms that
-// norm_placement keeps.
+// x + branch(x) for each branch, where a branch is norm, layer, norm with the norms that norm_placement keeps.
 class Block : public Module {
  public:
   static constexpr std::string_view name = "gestalt.block";
   static constexpr ConfigKey kOwn[] = {
-      {.name = "layer", .type = "i64", .default_value = "0", .min = "0", .doc = "index in the stack"}};
+      {.name = "layer", .type = "i64", .default_value = "0", .min = "0", .doc = "index in the stack"},
+      {.name = "mixer", .type = "str", .default_value = "'attention'", .doc = "slot of the branch that mixes tokens, by default filled with gestalt.NAME; none: no such branch"},
+      {.name = "feed_forward", .type = "str", .default_value = "'mlp'", .doc = "slot of the branch that works on each token, likewise"}};
   static constexpr auto keys = with_block_keys(kOwn);
 
   Block(Declare& d, const Attrs& c)
@@ -22,38 +23,52 @@ class Block : public Module {
         after_(c.str("norm_placement") != "before"),
         dropout_(c.f64("dropout")),
         layer_(c.i64("layer")) {
-    const std::string_view norm = c.str("norm") == "rms" ? "gestalt.rms_norm" : "gestalt.layer_norm";
-    const auto windows = c.i64_list("attention_windows");
-    const int64_t window = windows.empty() ? 0 : windows[static_cast<size_t>(layer_) % windows.size()];
-    if (before_) attention_norm_ = d.child({"norm", "attention_norm"}, norm, c);
-    attention_ = d.child("attention", "gestalt.attention", c, {{"window", window}});
-    if (after_) attention_post_norm_ = d.child({"norm", "attention_post_norm"}, norm, c);
-    if (before_) mlp_norm_ = d.child({"norm", "mlp_norm"}, norm, c);
-    mlp_ = d.child("mlp", "gestalt.mlp", c);
-    if (after_) mlp_post_norm_ = d.child({"norm", "mlp_post_norm"}, norm, c);
+    int64_t place = 0;
+    for (std::string_view key : {"mixer", "feed_forward"}) {
+      if (const std::string_view slot = c.str(key); slot != "none") branches_.push_back(declare(d, c, slot, place));
+      ++place;
+    }
+    if (branches_.empty())
+      throw Error(GESTALT_CONFIG_ERROR, "[mixer] and feed_forward are both none, expected at least one branch");
   }
 
   Tensor emit(Build& b, Tensor x_th) const {
-    x_th = ops::add(x_th, drop(b, branch(b, attention_norm_, attention_, attention_post_norm_, x_th), 0));
-    return ops::add(x_th, drop(b, branch(b, mlp_norm_, mlp_, mlp_post_norm_, x_th), 1));
+    for (const Branch& branch : branches_) {
+      Tensor y_th = before_ ? b.call(branch.norm, x_th) : x_th;
+      y_th = b.call(branch.layer, y_th);
+      if (after_) y_th = b.call(branch.post_norm, y_th);
+      x_th = ops::add(x_th, drop(b, y_th, branch.place));
+    }
+    return x_th;
   }
 
  private:
-  Tensor branch(Build& b, Child norm, Child layer, Child post_norm, Tensor x_th) const {
-    if (before_) x_th = b.call(norm, x_th);
-    x_th = b.call(layer, x_th);
-    return after_ ? b.call(post_norm, x_th) : x_th;
+  struct Branch {
+    Child norm, layer, post_norm;
+    int64_t place;  // 0: mixer, 1: feed-forward
+  };
+  Branch declare(Declare& d, const Attrs& c, std::string_view slot_view, int64_t place) const {
+    const std::string_view norm = c.str("norm") == "rms" ? "gestalt.rms_norm" : "gestalt.layer_norm";
+    const std::string slot(slot_view);
+    if (slot.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos || slot.empty())
+      throw Error(GESTALT_CONFIG_ERROR,
+                  "[mixer, feed_forward] got '" + slot + "', expected the name of a slot in small letters, or none");
+    Branch branch{{}, {}, {}, place};
+    if (before_) branch.norm = d.child({"norm", slot + "_norm"}, norm, c);
+    branch.layer = d.child({slot, slot}, "gestalt." + slot, c);
+    if (after_) branch.post_norm = d.child({"norm", slot + "_post_norm"}, norm, c);
+    return branch;
   }
-  Tensor drop(Build& b, Tensor x_th, int64_t branch) const {
+  Tensor drop(Build& b, Tensor x_th, int64_t place) const {
     if (dropout_ == 0 || b.phase() != Phase::kTrain) return x_th;
-    // Place 0 is the embedding's; see philox.h.
-    return ops::dropout(x_th, b.batch("keys"), b.batch("step_seed"), dropout_, 1 + 2 * layer_ + branch);
+    // Use 0 is the embedding's; see philox.h.
+    return ops::dropout(x_th, b.batch("keys"), b.batch("step_seed"), dropout_, 1 + 2 * layer_ + place);
   }
 
   bool before_, after_;
   double dropout_;
   int64_t layer_;
-  Child attention_norm_, attention_, attention_post_norm_, mlp_norm_, mlp_, mlp_post_norm_;
+  std::vector<Branch> branches_;
 };
 GESTALT_COMPONENT(Block)
 

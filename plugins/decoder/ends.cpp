@@ -71,12 +71,21 @@ GESTALT_COMPONENT(Head)
 class CrossEntropyLoss : public Module {
  public:
   static constexpr std::string_view name = "gestalt.cross_entropy";
-  CrossEntropyLoss(Declare&, const Attrs&) {}
+  static constexpr ConfigKey keys[] = {
+      {.name = "label_smoothing", .type = "f64", .default_value = "0.0", .min = "0.0", .max = "0.99", .doc = "part of each label that goes to all classes in training"}};
+
+  CrossEntropyLoss(Declare&, const Attrs& c) : smoothing_(c.f64("label_smoothing")) {}
   std::vector<Tensor> emit(Build& b, std::span<const Tensor> in) const {
-    const Tensor weights_t = b.batch("weights");
-    b.loss("lm", ops::cross_entropy(in[0], b.batch("labels"), weights_t).loss_sum, ops::sum(weights_t));
+    const Tensor labels_t = b.batch("labels"), weights_t = b.batch("weights");
+    const bool smooth = smoothing_ != 0 && b.phase() == Phase::kTrain;
+    const ops::CrossEntropy result = smooth ? ops::cross_entropy(in[0], labels_t, weights_t, smoothing_)
+                                            : ops::cross_entropy(in[0], labels_t, weights_t);
+    b.loss("lm", result.loss_sum, ops::sum(weights_t));
     return {};
   }
+
+ private:
+  double smoothing_;
 };
 GESTALT_COMPONENT(CrossEntropyLoss)
 

@@ -23,7 +23,9 @@ inline constexpr ConfigKey kBlockKeys[] = {
     {.name = "qk_norm", .type = "str", .default_value = "'none'", .choices = "none|head|projection", .doc = "RMS norm of queries and keys: of each head, or of all heads at once"},
     {.name = "attention_scale", .type = "f64", .default_value = "0.0", .min = "0.0", .doc = "factor on the scores; 0: 1 / sqrt(head size)"},
     {.name = "attention_softcap", .type = "f64", .default_value = "0.0", .min = "0.0", .doc = "scores stay within +- this; 0: no cap"},
-    {.name = "attention_windows", .type = "i64[]", .default_value = "[]", .min = "0", .doc = "window of layer i is entry i mod size, tokens; 0: none"},
+    {.name = "attention_sinks", .type = "bool", .default_value = "false", .doc = "each head may attend to nothing, with a logit that is learned"},
+    {.name = "attention_gate", .type = "bool", .default_value = "false", .doc = "what the heads give is multiplied by a sigmoid of the input"},
+    {.name = "window", .type = "i64", .default_value = "0", .min = "0", .doc = "a token sees itself and the window - 1 before it; 0: all"},
     {.name = "mlp_bias", .type = "bool", .default_value = "false", .doc = "biases of the MLP"},
     {.name = "dropout", .type = "f64", .default_value = "0.0", .min = "0.0", .max = "0.99", .doc = "of every residual branch and of the embedding"},
     {.name = "init_std", .type = "f64", .default_value = "0.02", .min = "0.0", .doc = "deviation of initial weights"}};

@@ -144,6 +144,26 @@ TEST_CASE("gradients of the other activations match finite differences") {
   for (const char* name : {"gelu_erf", "silu"}) check_gradients({std::string("model.activation=") + name});
 }
 
+TEST_CASE("gradients with sinks match finite differences") {
+  check_gradients({"model.attention_sinks=true", "model.heads=4", "model.kv_heads=2"});
+}
+
+TEST_CASE("gradients with an output gate match finite differences") {
+  check_gradients({"model.attention_gate=true", "model.qkv_bias=true", "model.heads=4", "model.kv_heads=2"});
+}
+
+TEST_CASE("gradients with smoothed labels match finite differences") { check_gradients({"model.label_smoothing=0.1"}); }
+
+TEST_CASE("gradients with kinds of layers that differ match finite differences") {
+  check_gradients({"model.pattern=[\"sliding\", \"full\"]", "model.slots.sliding.window=5",
+                   "model.slots.sliding.activation=swiglu", "model.slots.full.attention_sinks=true",
+                   "model.slots.full.ffn=20"});
+}
+
+TEST_CASE("gradients with layers of one branch match finite differences") {
+  check_gradients({"model.pattern=[\"*-\"]", "model.norm_placement=both", "model.dropout=0.1"});
+}
+
 TEST_CASE("gradients with everything recomputed, two streams and the simulated device match finite differences") {
   check_gradients({"run.device=sim", "run.streams=2", "device.max_delay_us=0", "model.dropout=0.1", "model.layers=1",
                    "model.recompute.paths=[\"model.layers.*\"]", "model.recompute.ops=[\"norm\", \"activation\"]"});

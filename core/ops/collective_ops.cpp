@@ -19,6 +19,20 @@ void infer_along_dim(InferContext& c) {
   infer_same(c);
 }
 
+void infer_all_reduce(InferContext& c) {
+  const std::string& how = c.attrs().str("reduce");
+  if (how != "sum" && how != "max") c.error(fmt::format("reduce is \"{}\", expected sum or max", how));
+  infer_same(c);
+}
+
+// What follows a sum is the same on every rank, and so is its gradient.
+void vjp_all_reduce(ComposeContext& c) {
+  if (c.attrs().str("reduce") != "sum")
+    fail(GESTALT_UNSUPPORTED, "[core.all_reduce] got a gradient through reduce \"{}\", expected one through sum only",
+         c.attrs().str("reduce"));
+  c.result[0] = c.grad(0);
+}
+
 void one_rank(ComposeContext& c) { c.result[0] = c.op("core.copy", {c.in(0)}); }
 
 // The gradient is another collective over the same axis.
@@ -37,9 +51,8 @@ void vjp_ring_shift(ComposeContext& c) {
 void add_collective_ops(OpRegistry& r) {
   add_core_ops(
       r,
-      {// What follows a sum is the same on every rank, and so is its gradient.
-       {"core.all_reduce(x, *, axis: str) -> (y)", "collective", infer_same,
-        [](ComposeContext& c) { c.result[0] = c.grad(0); }, one_rank},
+      {{"core.all_reduce(x, *, axis: str, reduce: str = \"sum\") -> (y)", "collective", infer_all_reduce, vjp_all_reduce,
+        one_rank},
        {"core.copy_to_region(x, *, axis: str) -> (y)", "collective", infer_same, by("core.all_reduce"), one_rank},
        {"core.all_gather(x, *, axis: str, dim: i64 = 0) -> (y)", "collective", infer_along_dim,
         by("core.reduce_scatter"), one_rank},

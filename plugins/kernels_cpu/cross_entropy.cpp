@@ -1,7 +1,6 @@
 #include <cmath>
 
-#include "plugins/kernels_cpu/block_io.h"
-#include "plugins/kernels_cpu/cpu_kernel.h"
+#include "plugins/kernels_cpu/cross_entropy_shape.h"
 #include "plugins/kernels_cpu/loops.h"
 #include "plugins/kernels_cpu/strided.h"
 
@@ -10,37 +9,6 @@
 // s takes (1 - s) of the label and s / vocab of every class in place of the label.
 namespace gestalt::kernels_cpu {
 namespace {
-
-void need_cross_entropy(const Plan& plan) {
-  const View logits = plan.in(0), labels = plan.in(1), weights = plan.in(2);
-  need_float(plan, logits, "logits");
-  need_ndim(plan, logits, "logits", 2);
-  need_index(plan, labels, "labels");
-  need_ndim(plan, labels, "labels", 1);
-  need_dim(plan, labels, "labels", 0, logits.dim(0));
-  need_dtype(plan, weights, "weights", {kF32, kF64});
-  need_ndim(plan, weights, "weights", 1);
-  need_dim(plan, weights, "weights", 0, logits.dim(0));
-}
-
-double smoothing_of(const Plan& plan) {
-  const double s = plan.attrs().f64("label_smoothing", 0);
-  if (!(s >= 0 && s < 1))
-    throw InvalidArgument(place(plan) + "label_smoothing: got " + std::to_string(s) + ", expected 0 up to below 1");
-  return s;
-}
-
-void check_labels(std::string_view op, View labels, View weights, int64_t vocab) {
-  const In<int64_t> label(labels);
-  const In<double> weight(weights);
-  for (int64_t t = 0; t < labels.dim(0); ++t) {
-    const int64_t id = label.one(t * labels.stride(0));
-    if ((id < 0 || id >= vocab) && weight.one(t * weights.stride(0)) != 0)
-      throw InvalidArgument("[" + std::string(op) + "] labels: out of range, got " + std::to_string(id) +
-                            " at position " + std::to_string(t) + ", expected 0 to " + std::to_string(vocab - 1) +
-                            "; a token that is not trained has weight 0");
-  }
-}
 
 class CrossEntropy : public CpuKernel {
  public:
@@ -92,12 +60,21 @@ class CrossEntropy : public CpuKernel {
 };
 GESTALT_KERNEL(CrossEntropy);
 
+struct Whole {
+  static constexpr std::string_view op = "core.cross_entropy_bwd";
+};
+struct Part {
+  static constexpr std::string_view op = "core.cross_entropy_parallel_bwd";
+};
+
+// Of all classes, or of a part of them with the lse over all.
+template <class Of>
 class CrossEntropyBwd : public CpuKernel {
  public:
-  static constexpr std::string_view op = "core.cross_entropy_bwd";
+  static constexpr std::string_view op = Of::op;
 
   explicit CrossEntropyBwd(Plan plan)
-      : slots_(plan.host()), vocab_max_(plan.in(0).dim(1)), smoothing_(smoothing_of(plan)) {
+      : slots_(plan.host()), vocab_max_(plan.in(0).dim(1)), range_(class_range(plan)), smoothing_(smoothing_of(plan)) {
     need_cross_entropy(plan);
     const View logits = plan.in(0);
     need_like(plan, plan.in(3), "lse", logits);
@@ -116,7 +93,7 @@ class CrossEntropyBwd : public CpuKernel {
   void run_as(Call call) const {
     const View logits = call.in(0), labels = call.in(1), weights = call.in(2), lse = call.in(3), dx = call.out(0);
     const int64_t tokens = logits.dim(0), vocab = logits.dim(1);
-    check_labels(op, labels, weights, vocab);
+    check_labels(op, labels, weights, range_.classes);
     C* scratch = static_cast<C*>(call.workspace());
     const C dloss = In<C>(call.in(4)).one(0);
     const auto softmax_grad = loops<C>().softmax_grad;
@@ -130,12 +107,13 @@ class CrossEntropyBwd : public CpuKernel {
           std::fill(to, to + vocab, C(0));
         } else {
           softmax_grad(x, In<C>(lse).one(t * lse.stride(0)), factor, to, vocab);
-          const int64_t label = In<int64_t>(labels).one(t * labels.stride(0));
-          to[label] -= factor;
+          const int64_t label = In<int64_t>(labels).one(t * labels.stride(0)) - range_.first;
+          const bool here = label >= 0 && label < vocab;
+          if (here) to[label] -= factor;
           if (smoothing_ != 0) {
-            const C spread = factor * static_cast<C>(smoothing_ / static_cast<double>(vocab));
+            const C spread = factor * static_cast<C>(smoothing_ / static_cast<double>(range_.classes));
             for (int64_t i = 0; i < vocab; ++i) to[i] -= spread;
-            to[label] += factor * static_cast<C>(smoothing_);
+            if (here) to[label] += factor * static_cast<C>(smoothing_);
           }
         }
         Out<C>(dx).finish(to, t * dx.stride(0), dx.stride(1), vocab);
@@ -145,10 +123,12 @@ class CrossEntropyBwd : public CpuKernel {
 
   Slots slots_;
   int64_t vocab_max_;
+  ClassRange range_;
   double smoothing_;
   void (CrossEntropyBwd::*run_)(Call) const;
 };
-GESTALT_KERNEL(CrossEntropyBwd);
+GESTALT_KERNEL(CrossEntropyBwd<Whole>);
+GESTALT_KERNEL(CrossEntropyBwd<Part>);
 
 }  // namespace
 }  // namespace gestalt::kernels_cpu

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "tests/harness/description.h"
@@ -53,6 +54,36 @@ std::vector<Values> cross_entropy_bwd(const Inputs& in) {
   return {d};
 }
 
+// One rank's part of the classes: `first` columns before it and others after it are on other ranks, whose sums lse has.
+std::vector<Values> cross_entropy_part(const Inputs& in) {
+  const int64_t t = in[0].dim(0), n = in[0].dim(1), first = in.attrs.i64("first");
+  Values max({t}), sum({t}), aim({t}), total({t});
+  for (int64_t r = 0; r < t; ++r) {
+    max[r] = in[0][r * n];
+    for (int64_t i = 0; i < n; ++i) {
+      max[r] = std::max(max[r], in[0][r * n + i]);
+      total[r] += in[0][r * n + i];
+      if (static_cast<int64_t>(in[1][r]) == first + i) aim[r] = in[0][r * n + i];
+    }
+    for (int64_t i = 0; i < n; ++i) sum[r] += std::exp(in[0][r * n + i] - max[r]);
+  }
+  return {max, sum, aim, total};
+}
+
+std::vector<Values> cross_entropy_parallel_bwd(const Inputs& in) {
+  const int64_t n = in[0].dim(1), first = in.attrs.i64("first");
+  Values d(in[0].shape);
+  for (int64_t i = 0; i < d.size(); ++i) {
+    const int64_t t = i / n;
+    if (in[2][t] == 0) continue;
+    const double s = in.attrs.f64("label_smoothing");
+    const double aim = s / static_cast<double>(in.attrs.i64("classes")) +
+                       (static_cast<int64_t>(in[1][t]) == first + i % n ? 1 - s : 0);
+    d[i] = in[2][t] * in[4][0] * (std::exp(in[0][i] - in[3][t]) - aim);
+  }
+  return {d};
+}
+
 // Every third token is not trained: weight 0, a label of -1, which nobody may read.
 Case losses(std::string name, int64_t t, int64_t v, uint32_t ids = GESTALT_I32, bool large = false) {
   Arg labels{{t}, [v](Random& r, int64_t i) { return i % 3 == 2 ? -1.0 : static_cast<double>(r.below(v)); }};
@@ -77,6 +108,19 @@ Case smoothed(Case c) {
   c.name += ", smoothed";
   c.attrs.set("label_smoothing", 0.1);
   return c;
+}
+
+// The case's classes as a part that begins with `first` of `classes`; labels go over all of them.
+Case part(Case c, int64_t first, int64_t classes) {
+  c.in[1].fill = [classes](Random& r, int64_t i) { return i % 3 == 2 ? -1.0 : static_cast<double>(r.below(classes)); };
+  c.attrs.set("first", first);
+  c.attrs.set("classes", classes);
+  return c;
+}
+// All classes on the one rank of an axis.
+Case alone(Case c, int64_t classes) {
+  c.attrs.set("axis", std::string("tp"));
+  return part(std::move(c), 0, classes);
 }
 
 core::Attrs vocab(int64_t v) { return {{"vocab", v}}; }
@@ -129,7 +173,35 @@ std::vector<Description> describe() {
            .any_size = {0},
            .grows = {{losses_bwd("", 200, 263), losses_bwd("fewer tokens", 9, 263)}},
            .bad_values = {{1, 11, "label beyond the classes"}},
-           .speed = losses_bwd("speed", 1024, 1024)}};
+           .speed = losses_bwd("speed", 1024, 1024)},
+          {.op = "core.cross_entropy_part",
+           .reference = cross_entropy_part,
+           .cases = {part(losses("middle", 7, 5), 3, 11), part(losses("all", 7, 11), 0, 11),
+                     part(losses("one class", 2, 1), 1, 3), part(losses("empty", 0, 11), 0, 11),
+                     part(losses("threads", 200, 263, GESTALT_I32, true), 100, 500)},
+           .gradient = false,
+           .loosen = 10,
+           .any_size = {0},
+           .grows = {{part(losses("", 200, 263), 100, 500), part(losses("fewer tokens", 9, 263), 100, 500)}},
+           .bad_values = {{1, 11, "label beyond the classes"}},
+           .speed = part(losses("speed", 1024, 1024), 0, 1024)},
+          {.op = "core.cross_entropy_parallel",
+           .reference = cross_entropy,
+           .cases = {alone(losses("small", 7, 11), 11), alone(losses("one class", 2, 1), 1),
+                     alone(losses("empty", 0, 11), 11), alone(smoothed(losses("small", 7, 11)), 11)},
+           .loosen = 10,
+           .any_size = {0}},
+          {.op = "core.cross_entropy_parallel_bwd",
+           .reference = cross_entropy_parallel_bwd,
+           .cases = {part(losses_bwd("middle", 7, 5), 3, 11), part(losses_bwd("empty", 0, 11), 0, 11),
+                     smoothed(part(losses_bwd("middle", 7, 5), 3, 11)),
+                     part(losses_bwd("threads", 200, 263, true), 100, 500)},
+           .gradient = false,
+           .loosen = 10,
+           .any_size = {0},
+           .grows = {{part(losses_bwd("", 200, 263), 100, 500), part(losses_bwd("fewer tokens", 9, 263), 100, 500)}},
+           .bad_values = {{1, 11, "label beyond the classes"}},
+           .speed = part(losses_bwd("speed", 1024, 1024), 0, 1024)}};
 }
 
 const Family kFamily("embedding", describe);

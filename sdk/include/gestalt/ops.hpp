@@ -240,6 +240,21 @@ inline CrossEntropy cross_entropy(Tensor logits_tv, Tensor labels_t, Tensor weig
                                               {{"label_smoothing", label_smoothing}});
   return {out.at(0), out.at(1)};
 }
+// cross_entropy over `classes` of which this rank's logits are those from `first` on; the other ranks of the axis have
+// the others. Labels count over all classes.
+struct ClassesOfRank {
+  std::string_view axis = "tp";
+  int64_t first = 0, classes = 0;
+};
+inline CrossEntropy cross_entropy_parallel(Tensor logits_tv, Tensor labels_t, Tensor weights_t, ClassesOfRank of,
+                                           double label_smoothing = 0) {
+  const auto out = recorder_of(logits_tv).ops("core.cross_entropy_parallel", {logits_tv, labels_t, weights_t},
+                                              {{"axis", of.axis},
+                                               {"first", of.first},
+                                               {"classes", of.classes},
+                                               {"label_smoothing", label_smoothing}});
+  return {out.at(0), out.at(1)};
+}
 // cross_entropy of x w^T; softcap 0: none.
 inline CrossEntropy linear_cross_entropy(Tensor x_th, Tensor w_vh, Tensor labels_t, Tensor weights_t,
                                          double softcap = 0, double label_smoothing = 0) {

@@ -64,6 +64,7 @@ support::bpe::Tokenizer open_tokenizer(const Flags& flags) {
     source.ranks = flags.str("ranks", "");
     source.vocab = flags.str("vocab", "");
     source.merges = flags.str("merges", "");
+    source.file = flags.str("tokenizer", "");
     source.pattern = flags.str("pattern", "");
     return support::bpe::open_tokenizer(source);
   }
@@ -145,7 +146,7 @@ class DataTask : public Task {
 
   void tokenize_verb(Session& session, std::span<const gestalt_str> rest) {
     const Flags f(rest,
-                  {"input", "output", "ranks", "vocab", "merges", "pattern", "format", "document", "key", "workers",
+                  {"input", "output", "ranks", "vocab", "merges", "tokenizer", "pattern", "format", "document", "key", "workers",
                    "bad", "specials"},
                   {"bytes", "no-eod", "json"});
     TokenizeOptions options;

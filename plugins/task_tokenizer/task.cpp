@@ -24,11 +24,11 @@ using support::Json;
 constexpr std::string_view kUsage =
     "gestalt tokenizer train|encode|decode|info|speed|verify ...\n"
     "  train --input FILE... --output FILE --vocab-size N [--pattern NAME] [--special TEXT]... [--no-special]\n"
-    "  encode (--ranks FILE | --vocab FILE --merges FILE) [--pattern NAME] [--specials text|allow|refuse] (TEXT | "
-    "--file FILE)\n"
-    "  decode (--ranks FILE | --vocab FILE --merges FILE) [--pattern NAME] ID...\n"
-    "  info   (--ranks FILE | --vocab FILE --merges FILE) [--pattern NAME]\n"
-    "  speed  (--ranks FILE | --vocab FILE --merges FILE) [--pattern NAME] [--rounds N] --file FILE\n"
+    "  encode (--ranks FILE | --vocab FILE --merges FILE | --tokenizer FILE) [--pattern NAME]\n"
+    "         [--specials text|allow|refuse] (TEXT | --file FILE)\n"
+    "  decode (--ranks FILE | --vocab FILE --merges FILE | --tokenizer FILE) [--pattern NAME] ID...\n"
+    "  info   (--ranks FILE | --vocab FILE --merges FILE | --tokenizer FILE) [--pattern NAME]\n"
+    "  speed  (--ranks FILE | --vocab FILE --merges FILE | --tokenizer FILE) [--pattern NAME] [--rounds N] --file FILE\n"
     "  verify --golden FILE.jsonl --files DIR           each also with --json";
 
 support::bpe::Tokenizer open_tokenizer(const Flags& flags) {
@@ -36,6 +36,7 @@ support::bpe::Tokenizer open_tokenizer(const Flags& flags) {
   source.ranks = flags.str("ranks", "");
   source.vocab = flags.str("vocab", "");
   source.merges = flags.str("merges", "");
+  source.file = flags.str("tokenizer", "");
   source.pattern = flags.str("pattern", "");
   return support::bpe::open_tokenizer(source);
 }
@@ -91,7 +92,7 @@ class TokenizerTask : public Task {
   }
 
   static void encode(Session& session, std::span<const gestalt_str> rest) {
-    const Flags f(rest, {"ranks", "vocab", "merges", "pattern", "specials", "file"}, {"json"});
+    const Flags f(rest, {"ranks", "vocab", "merges", "tokenizer", "pattern", "specials", "file"}, {"json"});
     if (f.has("file") == !f.words().empty() || f.words().size() > 1)
       throw InvalidArgument("[encode] expected one TEXT or --file FILE (- is standard input)");
     const std::string mode = f.str("specials", "text");
@@ -113,7 +114,7 @@ class TokenizerTask : public Task {
   }
 
   static void decode(Session& session, std::span<const gestalt_str> rest) {
-    const Flags f(rest, {"ranks", "vocab", "merges", "pattern"}, {"json"});
+    const Flags f(rest, {"ranks", "vocab", "merges", "tokenizer", "pattern"}, {"json"});
     std::vector<int32_t> ids;
     for (const std::string& word : f.words()) {
       int32_t id = -1;
@@ -130,7 +131,7 @@ class TokenizerTask : public Task {
   }
 
   static void info(Session& session, std::span<const gestalt_str> rest) {
-    const Flags f(rest, {"ranks", "vocab", "merges", "pattern"}, {"json"});
+    const Flags f(rest, {"ranks", "vocab", "merges", "tokenizer", "pattern"}, {"json"});
     const support::bpe::Tokenizer tokenizer = open_tokenizer(f);
     Json out = Json::object();
     out.set("vocabulary", tokenizer.vocab_size());
@@ -146,7 +147,7 @@ class TokenizerTask : public Task {
 
   // Bytes of text a second on one thread: the best of the rounds.
   static void speed(Session& session, std::span<const gestalt_str> rest) {
-    const Flags f(rest, {"ranks", "vocab", "merges", "pattern", "file", "rounds"}, {"json"});
+    const Flags f(rest, {"ranks", "vocab", "merges", "tokenizer", "pattern", "file", "rounds"}, {"json"});
     const int64_t rounds = f.i64("rounds", 5);
     if (rounds < 1) throw InvalidArgument(fmt::format("[--rounds] got {}, expected 1 or more", rounds));
     const support::bpe::Tokenizer tokenizer = open_tokenizer(f);

@@ -11,7 +11,7 @@ using support::bpe::Specials;
 Source source_of(const Attrs& config) {
   const auto str = [&](std::string_view key) { return std::string(config.str(key)); };
   Source source{str("ranks"),   str("vocab"), str("merges"),
-                str("pattern"), {},           {str("bos"), str("eos"), str("pad"), str("unk")}};
+                str("file"),    str("pattern"), {},           {str("bos"), str("eos"), str("pad"), str("unk")}};
   for (const gestalt_str item : config.str_list("special_tokens")) source.special_tokens.emplace_back(view_of(item));
   return source;
 }
@@ -33,6 +33,7 @@ class BpeTokenizer : public gestalt::Tokenizer {
        .doc = "tiktoken rank file, or one that `gestalt tokenizer train` wrote"},
       {.name = "vocab", .type = "str", .default_value = "\"\"", .doc = "vocab.json in GPT-2's form"},
       {.name = "merges", .type = "str", .default_value = "\"\"", .doc = "merges.txt in GPT-2's form"},
+      {.name = "file", .type = "str", .default_value = "\"\"", .doc = "tokenizer.json of the Hugging Face tokenizers library"},
       {.name = "pattern",
        .type = "str",
        .default_value = "\"\"",
@@ -56,6 +57,7 @@ class BpeTokenizer : public gestalt::Tokenizer {
 
   void encode(std::string_view text, uint64_t flags, std::vector<int32_t>& ids) const override {
     auto scratch = engine_.make_scratch();
+    begin(ids);
     engine_.encode(text, mode_of(flags), &scratch, &ids);
   }
   void encode_batch(std::span<const gestalt_str> texts, uint64_t flags, const IdSink& sink) const override {
@@ -63,6 +65,7 @@ class BpeTokenizer : public gestalt::Tokenizer {
     std::vector<int32_t> ids;
     for (size_t i = 0; i < texts.size(); ++i) {
       ids.clear();
+      begin(ids);
       engine_.encode(view_of(texts[i]), mode_of(flags), &scratch, &ids);
       sink.put(i, ids);
     }
@@ -73,6 +76,10 @@ class BpeTokenizer : public gestalt::Tokenizer {
   std::array<uint8_t, 32> fingerprint() const override { return engine_.fingerprint(); }
 
  private:
+  void begin(std::vector<int32_t>& ids) const {
+    if (engine_.begin() >= 0) ids.push_back(static_cast<int32_t>(engine_.begin()));
+  }
+
   support::bpe::Tokenizer engine_;
 };
 

@@ -50,7 +50,9 @@ void load_sidecar(const std::string& path, Loaded* loaded) {
   }
 }
 
-bool exists(const std::string& path) {
+}  // namespace
+
+bool file_exists(const std::string& path) {
   try {
     const support::ReadFile file(path);
     return true;
@@ -59,8 +61,6 @@ bool exists(const std::string& path) {
     throw;
   }
 }
-
-}  // namespace
 
 Loaded load_tiktoken(const std::string& path) {
   const std::string text = read_text(path);
@@ -93,7 +93,7 @@ Loaded load_tiktoken(const std::string& path) {
   } catch (const Error& e) {
     bad(path, text.size(), e.message());
   }
-  if (exists(path + ".json")) load_sidecar(path + ".json", &loaded);
+  if (file_exists(path + ".json")) load_sidecar(path + ".json", &loaded);
   return loaded;
 }
 

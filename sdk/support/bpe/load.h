@@ -20,6 +20,8 @@ struct Loaded {
   std::vector<Special> specials;
   std::string pattern;                     // empty: the file does not say
   std::string eos;                         // empty: the file does not say
+  std::string bos, pad, unk;               // likewise
+  std::string begin;                       // special token before every text; empty: none
   std::vector<Vocabulary::Listed> listed;  // merges.txt only
 };
 
@@ -28,6 +30,11 @@ Loaded load_tiktoken(const std::string& path);
 // vocab.json and merges.txt in GPT-2's spelling of bytes. Entries that are neither a byte nor made by a merge are
 // special tokens.
 Loaded load_gpt2(const std::string& vocab_path, const std::string& merges_path);
+
+// tokenizer.json of the tokenizers library; tokenizer_config.json beside it gives the roles of special tokens. Other
+// kinds than byte-level BPE, and steps that change text, are refused.
+Loaded load_hf(const std::string& path);
+bool file_exists(const std::string& path);
 
 // Special tokens that go with a published pattern's name; empty for any other text.
 std::vector<Special> published_specials(std::string_view pattern);

@@ -10,13 +10,14 @@ namespace gestalt::support::bpe {
 namespace {
 
 Loaded load(const Source& s) {
-  if (!s.ranks.empty() && s.vocab.empty() && s.merges.empty()) return load_tiktoken(s.ranks);
-  if (s.ranks.empty() && !s.vocab.empty() && !s.merges.empty()) return load_gpt2(s.vocab, s.merges);
-  throw Error(
-      GESTALT_CONFIG_ERROR,
-      fmt::format("[tokenizer] got ranks \"{}\", vocab \"{}\", merges \"{}\", expected either ranks or both vocab "
-                  "and merges",
-                  s.ranks, s.vocab, s.merges));
+  const bool both = !s.vocab.empty() && !s.merges.empty(), none = s.vocab.empty() && s.merges.empty();
+  if (!s.ranks.empty() && none && s.file.empty()) return load_tiktoken(s.ranks);
+  if (s.ranks.empty() && both && s.file.empty()) return load_gpt2(s.vocab, s.merges);
+  if (s.ranks.empty() && none && !s.file.empty()) return load_hf(s.file);
+  throw Error(GESTALT_CONFIG_ERROR,
+              fmt::format("[tokenizer] got ranks \"{}\", vocab \"{}\", merges \"{}\", file \"{}\", expected one of "
+                          "ranks, both vocab and merges, or file",
+                          s.ranks, s.vocab, s.merges, s.file));
 }
 
 Special parse_special(const std::string& text) {

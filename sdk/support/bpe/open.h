@@ -11,6 +11,7 @@ namespace gestalt::support::bpe {
 struct Source {
   std::string ranks;                        // either this
   std::string vocab, merges;                // or these two
+  std::string file;                         // or a tokenizer.json
   std::string pattern;                      // empty: what the files say
   std::vector<std::string> special_tokens;  // further ones, each "<|text|>=id"
   Roles roles;

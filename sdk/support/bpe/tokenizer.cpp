@@ -48,12 +48,15 @@ Tokenizer::Tokenizer(Loaded loaded, const std::string& pattern, const std::vecto
     }
     starts_special_[static_cast<uint8_t>(s.text[0])] = 1;
   }
-  if (roles_.eos.empty()) roles_.eos = loaded.eos;
+  for (const auto& [role, of_file] : {std::pair(&roles_.bos, &loaded.bos), std::pair(&roles_.eos, &loaded.eos),
+                                      std::pair(&roles_.pad, &loaded.pad), std::pair(&roles_.unk, &loaded.unk)})
+    if (role->empty()) *role = *of_file;
   if (roles_.eos.empty() && special("<|endoftext|>") >= 0) roles_.eos = "<|endoftext|>";
   for (const std::string* role : {&roles_.bos, &roles_.eos, &roles_.pad, &roles_.unk})
     if (!role->empty() && special(*role) < 0)
       throw Error(GESTALT_CONFIG_ERROR,
                   fmt::format("[tokenizer] a role names \"{}\", which is not a special token", *role));
+  if (!loaded.begin.empty()) begin_ = special(loaded.begin);
   make_fingerprint(loaded.listed);
 }
 
@@ -70,6 +73,7 @@ void Tokenizer::make_fingerprint(const std::vector<Vocabulary::Listed>& listed) 
   }
   hash.update_u64(specials_.size());
   for (const Special& s : specials_) hash.update_u64(static_cast<uint64_t>(s.id));
+  if (begin_ >= 0) hash.update_u64(static_cast<uint64_t>(begin_));
   fingerprint_ = hash.finish();
 }
 

@@ -28,6 +28,9 @@ class Tokenizer {
   // published pattern's name where their ids are free, and `more`.
   Tokenizer(Loaded loaded, const std::string& pattern, const std::vector<Special>& more = {}, Roles roles = {});
 
+  // The special token that the files put before every text; -1: none.
+  int64_t begin() const { return begin_; }
+
   // What one thread encodes with.
   struct Scratch {
     std::unique_ptr<Scanner> scanner;  // custom patterns only
@@ -61,6 +64,7 @@ class Tokenizer {
   std::vector<Special> specials_;  // longest first
   std::array<uint8_t, 256> starts_special_{};
   Roles roles_;
+  int64_t begin_ = -1;
   std::array<uint8_t, 32> fingerprint_{};
 };
 

@@ -34,6 +34,9 @@ class Vocabulary {
   };
   void merges_listed(const std::vector<Listed>& merges);
 
+  // After merges_listed: a piece of text that is a token becomes it, also where no merge makes that token.
+  void take_whole_pieces() { all_whole_ = true; }
+
   // Ids are 0 to size() - 1; some may be unassigned.
   int64_t size() const { return static_cast<int64_t>(spans_.size()); }
   int64_t num_tokens() const { return num_tokens_; }

@@ -5,6 +5,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+
 namespace gestalt::core {
 
 namespace {
@@ -62,6 +64,23 @@ void ForeignTensors::load(const ModelTree& tree, ParameterStore& store) const {
     fail(GESTALT_DATA_ERROR, "[{}] the stored tensors do not fit the model:{}", where_, problems);
   check_report(keys);
   for (const Loaded& l : loaded) store.set(*l.parameter, l.values.data(), l.values.size());
+}
+
+void ForeignTensors::check_settings(const std::vector<std::string>& allowed) const {
+  std::string unknown, first;
+  const KeyReport keys = report();
+  for (const std::string& line : keys.lines[GESTALT_KEY_SETTING]) {
+    const std::string key = line.substr(0, line.find(' '));
+    if (std::find(allowed.begin(), allowed.end(), key) != allowed.end()) {
+      spdlog::warn("not understood, ignored because [model] allow_keys says so: {}", line);
+      continue;
+    }
+    if (first.empty()) first = key;
+    unknown += "\n  " + line;
+  }
+  if (!unknown.empty())
+    fail(GESTALT_DATA_ERROR, "[{}] settings that are not understood and may change the model:{}\n  one that does not is "
+         "allowed by --set 'model.allow_keys=[\"{}\"]'", where_, unknown, first);
 }
 
 ForeignTensors::KeyReport ForeignTensors::report() const {

@@ -26,11 +26,15 @@ class ForeignTensors {
   // Gives the parameters of a model their values and logs the key report. Missing tensors, other shapes and tensors
   // that nobody asked for are an error that lists them all.
   void load(const ModelTree& tree, ParameterStore& store) const;
+  // Settings of the model that the format does not understand and that are not allowed by name are an error that lists
+  // them all: they may change what the model computes.
+  void check_settings(const std::vector<std::string>& allowed) const;
+  const std::string& where() const { return where_; }
 
  private:
   // Lines of the format by kind, GESTALT_KEY_...
   struct KeyReport {
-    std::array<std::vector<std::string>, 6> lines;
+    std::array<std::vector<std::string>, GESTALT_KEY_SETTING + 1> lines;
   };
 
   KeyReport report() const;
@@ -42,7 +46,8 @@ class ForeignTensors {
   std::string where_;
 };
 
-// A model of another program that the command line names: a file or folder that a format plugin recognises.
+// A model of another program that the command line or the run file names: a file or folder that a format plugin
+// recognises.
 class ForeignModel {
  public:
   // NULL when no format knows the content. Loads the format plugins that the registry has found.

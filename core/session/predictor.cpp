@@ -5,12 +5,14 @@
 
 namespace gestalt::core {
 
-Predictor::Predictor(const Run& run, Machine& machine, const ModelTree& tree, ParameterStore& store, int64_t max_tokens)
-    : machine_(machine), batch_(std::make_unique<BatchBuffers>(machine.device(), inference_fields(), max_tokens, 1)) {
+Predictor::Predictor(const Run& run, Machine& machine, const ModelTree& tree, ParameterStore& store, int64_t max_tokens,
+                     int64_t max_sequences)
+    : machine_(machine),
+      batch_(std::make_unique<BatchBuffers>(machine.device(), inference_fields(), max_tokens, max_sequences)) {
   compiled_ = std::make_unique<Compiled>(
       run.ops(), run.registry(), machine.device(), machine.policy(), 1, [](Program&) {},
       [&](Program& program) {
-        Builder b(program, batch_fields(inference_fields(), program.dims(), max_tokens, 1), GESTALT_PHASE_INFER);
+        Builder b(program, batch_fields(inference_fields(), program.dims(), max_tokens, max_sequences), GESTALT_PHASE_INFER);
         const std::vector<Value*> out = b.emit(tree.root(), {});
         if (out.empty() || out[0]->type.ndim != 2)
           fail(GESTALT_CONFIG_ERROR, "[model] '{}' returns no logits [tokens, vocabulary] in phase infer",
@@ -30,27 +32,35 @@ void Predictor::logits(const int32_t* ids, int64_t num, float* out) {
   if (num > batch_->max_tokens())
     fail(GESTALT_INVALID_ARGUMENT, "[logits] got {} tokens, expected at most {} ([model] seq_len)", num,
          batch_->max_tokens());
-  for (int64_t i = 0; i < num; ++i)
+  logits(num, 1, [&](std::vector<Tensor>& host) {
+    auto field = [&](const char* name) { return host[static_cast<size_t>(batch_->index(name))].data<int32_t>(); };
+    std::memcpy(field("tokens"), ids, static_cast<size_t>(num) * 4);
+    for (int64_t i = 0; i < num; ++i) {
+      field("positions")[i] = static_cast<int32_t>(i);
+      field("keys")[2 * i] = 0;
+      field("keys")[2 * i + 1] = static_cast<int32_t>(i);
+    }
+    field("seq_starts")[0] = 0;
+    field("seq_starts")[1] = static_cast<int32_t>(num);
+  }, out);
+}
+
+void Predictor::logits(int64_t num_tokens, int64_t num_sequences, const std::function<void(std::vector<Tensor>&)>& fill,
+                       float* out) {
+  machine_.device().sync(machine_.streams()[0]);
+  batch_->resize(num_tokens, num_sequences);
+  fill(batch_->host());
+  const int32_t* ids = batch_->host()[static_cast<size_t>(batch_->index("tokens"))].data<int32_t>();
+  for (int64_t i = 0; i < num_tokens; ++i)
     if (ids[i] < 0 || ids[i] >= vocabulary_)
       fail(GESTALT_INVALID_ARGUMENT, "[logits] token {} is {}, expected 0 to {}", i, ids[i], vocabulary_ - 1);
-  machine_.device().sync(machine_.streams()[0]);
-  batch_->resize(num, 1);
-  auto field = [&](const char* name) { return batch_->host()[static_cast<size_t>(batch_->index(name))].data<int32_t>(); };
-  std::memcpy(field("tokens"), ids, static_cast<size_t>(num) * 4);
-  for (int64_t i = 0; i < num; ++i) {
-    field("positions")[i] = static_cast<int32_t>(i);
-    field("keys")[2 * i] = 0;
-    field("keys")[2 * i + 1] = static_cast<int32_t>(i);
-  }
-  field("seq_starts")[0] = 0;
-  field("seq_starts")[1] = static_cast<int32_t>(num);
   compiled_->attach(machine_.arenas());
-  compiled_->set_dims(machine_.device(), {{"tokens", num}, {"sequences", 1}});
+  compiled_->set_dims(machine_.device(), {{"tokens", num_tokens}, {"sequences", num_sequences}});
   batch_->upload(machine_.streams()[0]);
   compiled_->run(machine_.device(), machine_.streams(), false, false);
   machine_.device().sync();
   const Tensor& t = compiled_->executable().output("logits");
-  machine_.device().copy_to_host(out, t.view.data, static_cast<uint64_t>(num * vocabulary_) * 4);
+  machine_.device().copy_to_host(out, t.view.data, static_cast<uint64_t>(num_tokens * vocabulary_) * 4);
 }
 
 }  // namespace gestalt::core

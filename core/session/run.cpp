@@ -116,9 +116,13 @@ Run::Run(const RunOptions& options) {
            "[{}] holds neither '{}' nor anything that a format plugin knows, expected a run file, a checkpoint or a model",
            options.target.native(), kResolvedName);
   }
-  config_ = foreign_ ? Config::from_text(foreign_->open().config_text(), foreign_->path().native(), options.sets,
-                                         options.environment)
-                     : Config::load(file, options.sets, options.environment);
+  if (foreign_) {
+    const ForeignTensors model = foreign_->open();
+    config_ = Config::from_text(model.config_text(), foreign_->path().native(), options.sets, options.environment);
+    model.check_settings(config_.str_list("model.allow_keys"));
+  } else {
+    config_ = Config::load(file, options.sets, options.environment);
+  }
   if (!options.defaults.empty()) config_.merge_defaults(options.defaults, "the task");
   if (!options.uses_data)
     for (const char* section : {"data", "optimizer", "train", "metrics"}) config_.root().erase(section);

@@ -80,8 +80,10 @@ void Session::open_model(const std::string& load_from) {
     run_.foreign()->open().load(tree(), store());
     spdlog::info("loaded '{}'", run_.foreign()->path().native());
   } else if (const std::string init = run_.config().str("model.init_from", ""); !init.empty()) {
-    CheckpointReader reader(run_.registry(), init);
-    load_state(reader, model_state(), false);
+    if (!begin_as_foreign(init)) {
+      CheckpointReader reader(run_.registry(), init);
+      load_state(reader, model_state(), false);
+    }
     spdlog::info("parameters begin as in '{}'", init);
   } else {
     store().initialise(run_.seed(), machine().mesh());

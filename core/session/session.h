@@ -12,13 +12,19 @@
 
 namespace gestalt::core {
 
-// Logits of one sequence through an `infer` program.
+// Logits of sequences through an `infer` program.
 class Predictor {
  public:
-  Predictor(const Run& run, Machine& machine, const ModelTree& tree, ParameterStore& store, int64_t max_tokens);
+  Predictor(const Run& run, Machine& machine, const ModelTree& tree, ParameterStore& store, int64_t max_tokens,
+            int64_t max_sequences = 1);
   int64_t vocabulary() const { return vocabulary_; }
-  // f32, row major [ids, vocabulary].
+  bool fits(int64_t num_tokens, int64_t num_sequences) const {
+    return num_tokens <= batch_->max_tokens() && num_sequences <= batch_->max_sequences();
+  }
+  // Of one sequence: f32, row major [ids, vocabulary].
   void logits(const int32_t* ids, int64_t num, float* out);
+  // Of a batch whose fields `fill` writes: f32, row major [tokens, vocabulary].
+  void logits(int64_t num_tokens, int64_t num_sequences, const std::function<void(std::vector<Tensor>&)>& fill, float* out);
   const Compiled& compiled() const { return *compiled_; }
 
  private:
@@ -60,6 +66,8 @@ class Session {
   gestalt_step_result evaluate(const std::string& split, int64_t first, int64_t num);
   // Loss sum and weight of one batch in host memory; see gestalt_session_api.run_batch.
   std::pair<double, double> run_batch(std::span<const gestalt_batch_view> fields, uint64_t flags);
+  // Logits f32 [tokens, vocabulary] of one batch in host memory.
+  void batch_logits(std::span<const gestalt_batch_view> fields, float* out, uint64_t room, int64_t* vocabulary);
   gestalt_step_result update(double rate) { return trainer_for_batches().update(rate); }
   void open_reference(const std::string& tensors_file, const std::string& prefix);
   void read_tensor(int32_t kind, const std::string& name, gestalt_view& out);
@@ -92,6 +100,8 @@ class Session {
   Checkpoints& checkpoints();
   ModelState model_state();
   Trainer& trainer_for_batches();
+  // Gives the parameters the values of another program's model; false when no format knows the path.
+  bool begin_as_foreign(const std::filesystem::path& path);
 
   Run& run_;
   Abi abi_;
@@ -107,7 +117,7 @@ class Session {
   std::map<std::string, std::unique_ptr<LossProgram>> evaluators_;
   std::unique_ptr<LossProgram> batch_evaluator_;
   std::unique_ptr<ForeignTensors> reference_;
-  std::unique_ptr<Predictor> predictor_;
+  std::unique_ptr<Predictor> predictor_, batch_predictor_;
   bool resumes_auto_ = false;
   std::unique_ptr<CheckpointReader> reader_;  // from open_model to open_optimizer
   std::filesystem::path loaded_from_;

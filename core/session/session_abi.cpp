@@ -152,6 +152,10 @@ gestalt_status* run_batch(gestalt_session* s, const gestalt_batch_view* fields, 
 gestalt_status* wait_saved(gestalt_session* s) noexcept {
   return guarded([&] { Session::of(s).wait_saved(); });
 }
+gestalt_status* batch_logits(gestalt_session* s, const gestalt_batch_view* fields, uint64_t num, float* out,
+                             uint64_t room, int64_t* vocab) noexcept {
+  return guarded([&] { Session::of(s).batch_logits({fields, num}, out, room, vocab); });
+}
 gestalt_status* update(gestalt_session* s, double lr, gestalt_step_result* out) noexcept {
   return guarded([&] { *out = Session::of(s).update(lr); });
 }
@@ -184,6 +188,7 @@ const gestalt_session_api kSessionApi = {sizeof(gestalt_session_api),
                                          read_tensor,
                                          run_batch,
                                          update,
-                                         wait_saved};
+                                         wait_saved,
+                                         batch_logits};
 
 }  // namespace gestalt::core

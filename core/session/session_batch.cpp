@@ -6,14 +6,16 @@
 #include "core/session/session.h"
 #include "core/tensor/half.h"
 
+#include <spdlog/spdlog.h>
+
 namespace gestalt::core {
 
 namespace {
 
-// The batch's fields in the order of loss_fields.
-std::vector<const gestalt_view*> in_order(std::span<const gestalt_batch_view> fields) {
+// The batch's fields in the order of `specs`.
+std::vector<const gestalt_view*> in_order(std::span<const gestalt_batch_view> fields, const std::vector<FieldSpec>& specs) {
   std::vector<const gestalt_view*> views;
-  for (const FieldSpec& spec : loss_fields()) {
+  for (const FieldSpec& spec : specs) {
     const gestalt_view* found = nullptr;
     for (const gestalt_batch_view& f : fields)
       if (view_of(f.name) == spec.name) found = &f.view;
@@ -23,9 +25,19 @@ std::vector<const gestalt_view*> in_order(std::span<const gestalt_batch_view> fi
            describe(*found), dtype_name(spec.dtype), spec.dims.size());
     views.push_back(found);
   }
-  if (fields.size() != views.size())
-    fail(GESTALT_INVALID_ARGUMENT, "[run_batch] got {} fields, expected {}", fields.size(), views.size());
   return views;
+}
+
+BatchSpec size_of(const std::vector<FieldSpec>& specs, const std::vector<const gestalt_view*>& views) {
+  BatchSpec size{specs, 0, 0};
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (specs[i].name == "tokens") size.max_tokens = views[i]->shape[0];
+    if (specs[i].name == "seq_starts") size.max_sequences = views[i]->shape[0] - 1;
+  }
+  if (size.max_tokens < 1 || size.max_sequences < 1)
+    fail(GESTALT_INVALID_ARGUMENT, "[run_batch] got {} tokens in {} sequences, expected at least one", size.max_tokens,
+         size.max_sequences);
+  return size;
 }
 
 template <class T>
@@ -47,22 +59,16 @@ Trainer& Session::trainer_for_batches() {
 }
 
 std::pair<double, double> Session::run_batch(std::span<const gestalt_batch_view> fields, uint64_t flags) {
-  const std::vector<const gestalt_view*> views = in_order(fields);
-  const std::vector<FieldSpec>& specs = loss_fields();
+  const std::vector<const gestalt_view*> views = in_order(fields, loss_fields());
+  if (fields.size() != views.size())
+    fail(GESTALT_INVALID_ARGUMENT, "[run_batch] got {} fields, expected {}", fields.size(), views.size());
   const bool more = flags & GESTALT_BATCH_ACCUMULATE;
-  BatchSpec size{specs, 0, 0};
-  for (size_t i = 0; i < specs.size(); ++i) {
-    if (specs[i].name == "tokens") size.max_tokens = views[i]->shape[0];
-    if (specs[i].name == "seq_starts") size.max_sequences = views[i]->shape[0] - 1;
-  }
+  const BatchSpec size = size_of(loss_fields(), views);
   const FillBatch fill = [&](std::vector<Tensor>& host, int64_t* num_tokens, int64_t* num_sequences) {
     *num_tokens = size.max_tokens;
     *num_sequences = size.max_sequences;
     for (size_t i = 0; i < host.size(); ++i) std::memcpy(host[i].view.data, views[i]->data, num_bytes(*views[i]));
   };
-  if (size.max_tokens < 1 || size.max_sequences < 1)
-    fail(GESTALT_INVALID_ARGUMENT, "[run_batch] got {} tokens in {} sequences, expected at least one", size.max_tokens,
-         size.max_sequences);
   LossProgram* program = nullptr;
   double weight = 0;
   if (flags & GESTALT_BATCH_GRADIENTS) {
@@ -76,6 +82,36 @@ std::pair<double, double> Session::run_batch(std::span<const gestalt_batch_view>
     weight = program->run(fill, more, false);
   }
   return {program->sums().at(program->loss_name() + ".sum"), weight};
+}
+
+void Session::batch_logits(std::span<const gestalt_batch_view> fields, float* out, uint64_t room, int64_t* vocabulary) {
+  const std::vector<const gestalt_view*> views = in_order(fields, inference_fields());
+  const BatchSpec size = size_of(inference_fields(), views);
+  if (!batch_predictor_ || !batch_predictor_->fits(size.max_tokens, size.max_sequences))
+    batch_predictor_ = std::make_unique<Predictor>(run_, machine(), tree(), store(), size.max_tokens, size.max_sequences);
+  *vocabulary = batch_predictor_->vocabulary();
+  if (room == 0) return;
+  if (room / static_cast<uint64_t>(*vocabulary) < static_cast<uint64_t>(size.max_tokens))
+    fail(GESTALT_INVALID_ARGUMENT, "[batch_logits] room for {} floats, expected {}", room, size.max_tokens * *vocabulary);
+  batch_predictor_->logits(size.max_tokens, size.max_sequences, [&](std::vector<Tensor>& host) {
+    for (size_t i = 0; i < host.size(); ++i) std::memcpy(host[i].view.data, views[i]->data, num_bytes(*views[i]));
+  }, out);
+}
+
+bool Session::begin_as_foreign(const std::filesystem::path& path) {
+  const std::unique_ptr<ForeignModel> model =
+      ForeignModel::detect(run_.registry(), std::filesystem::absolute(path).lexically_normal());
+  if (!model) return false;
+  const ForeignTensors tensors = model->open();
+  tensors.check_settings(run_.config().str_list("model.allow_keys"));
+  const Config theirs = Config::from_text(tensors.config_text(), path.native());
+  for (const auto& [key, value] : theirs.leaves()) {
+    const ConfigNode* own = run_.config().find(key);
+    if (!key.starts_with("model.") || key == "model.family" || (own && own->text() == value->text())) continue;
+    spdlog::warn("[{}] is {} here, but {} in '{}'", key, own ? own->text() : "not set", value->text(), path.native());
+  }
+  tensors.load(tree(), store());
+  return true;
 }
 
 void Session::open_reference(const std::string& tensors_file, const std::string& prefix) {

@@ -17,11 +17,6 @@ class TokenBatch {
   // input_ids and labels [rows, length] under a prefix ("batch0.").
   static TokenBatch read(const support::SafetensorsReader& file, const std::string& prefix);
 
-  int64_t rows() const { return rows_; }
-  int64_t length() const { return length_; }
-  std::span<const int32_t> row(int64_t i) const {
-    return std::span(tokens_).subspan(static_cast<size_t>(i * length_), static_cast<size_t>(length_));
-  }
   // Borrowed from this.
   std::vector<gestalt_batch_view> fields();
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,12 +26,32 @@ class FormatModel {
   virtual void report(const KeySink& sink) const = 0;
 };
 
+// A model that is to be written; see gestalt_model_source.
+class ModelSource {
+ public:
+  ModelSource(const gestalt_model_source* source, const gestalt_host* host) : source_(source), host_(host) {}
+
+  Attrs config() const { return {source_->config, source_->num_config}; }
+  std::span<const gestalt_shard> tensors() const { return {source_->tensors, static_cast<size_t>(source_->num_tensors)}; }
+  void read(std::string_view name, void* data, uint64_t bytes) const {
+    check(host_, source_->read(source_->self, str_of(name), data, bytes));
+  }
+
+ private:
+  const gestalt_model_source* source_;
+  const gestalt_host* host_;
+};
+
 class Format : public detail::ComponentOf<Format> {
  public:
   virtual bool detect(std::string_view path) const = 0;
   // See gestalt_format_1.open.
   virtual std::unique_ptr<FormatModel> open(std::string_view path, std::string_view tensors_file,
                                             std::string_view prefix) = 0;
+  // See gestalt_format_1.save.
+  virtual void save(std::string_view, const ModelSource&, Attrs) {
+    throw Unsupported("[format] models of this format are only read");
+  }
 
   static constexpr std::string_view kKind = "format/1";
   template <class>
@@ -62,7 +83,13 @@ inline constexpr gestalt_format_1 format_table = {
     [](void* model, const gestalt_byte_sink* sink) noexcept {
       return with<FormatModel>(model, [&](FormatModel& m) { m.report(KeySink(sink)); });
     },
-    [](void* model) noexcept { delete &held<FormatModel>(model); }};
+    [](void* model) noexcept { delete &held<FormatModel>(model); },
+    [](void* self, gestalt_str folder, const gestalt_model_source* source, const gestalt_attr* options,
+       uint64_t num_options) noexcept {
+      return with<Format>(self, [&](Format& f) {
+        f.save(view_of(folder), ModelSource(source, held<Format>(self).host), Attrs(options, num_options));
+      });
+    }};
 
 }  // namespace detail
 

@@ -153,6 +153,16 @@ class Session {
     check(host_, api().run_batch(session_, fields.data(), fields.size(), flags, &loss.sum, &loss.weight));
     return loss;
   }
+  // Of a batch as run_batch takes it: f32 [tokens, vocabulary], row major.
+  std::vector<float> batch_logits(std::span<const gestalt_batch_view> fields) {
+    int64_t width = 0, tokens = 0;
+    for (const gestalt_batch_view& f : fields)
+      if (view_of(f.name) == "tokens") tokens = f.view.shape[0];
+    check(host_, api().batch_logits(session_, fields.data(), fields.size(), nullptr, 0, &width));
+    std::vector<float> values(static_cast<size_t>(tokens * width));
+    check(host_, api().batch_logits(session_, fields.data(), fields.size(), values.data(), values.size(), &width));
+    return values;
+  }
   // A negative rate: the schedule's.
   gestalt_step_result update(double lr = -1) {
     gestalt_step_result result{};

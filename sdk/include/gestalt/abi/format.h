@@ -2,6 +2,7 @@
  * logical tensors. [setup] but for read. */
 #pragma once
 
+#include "gestalt/abi/checkpoint.h"
 #include "gestalt/abi/tokenizer.h"
 
 /* Lines of a model's key report; the kind goes as `item` of the sink. */
@@ -11,6 +12,19 @@
 #define GESTALT_KEY_RESHAPED 3   /* loaded after a change of layout: transposed, fused, permuted */
 #define GESTALT_KEY_TIED 4       /* stored a second time under another name, or left out because another tensor serves */
 #define GESTALT_KEY_IGNORED 5    /* stored, but known to carry nothing (tables that are computed) */
+#define GESTALT_KEY_SETTING 6    /* "foo is 3 in /x/config.json": a setting that is not understood, its key first */
+
+/* A model that is to be written. */
+typedef struct gestalt_model_source {
+  uint64_t struct_size;
+  void* self;
+  const gestalt_attr* config; /* [model], complete: "hidden", "slots.sliding.window" */
+  uint64_t num_config;
+  const gestalt_shard* tensors; /* every parameter: name, shape, parts, dtype; view.data is NULL */
+  uint64_t num_tensors;
+  /* Fills contiguous host memory with a whole tensor of that list, in its dtype. */
+  gestalt_status* (*read)(void* self, gestalt_str name, void* data, uint64_t bytes) GESTALT_NOEXCEPT;
+} gestalt_model_source;
 
 typedef struct gestalt_format_1 {
   uint64_t struct_size;
@@ -28,4 +42,9 @@ typedef struct gestalt_format_1 {
   /* What read has met so far, one line a key. */
   gestalt_status* (*report)(void* model, const gestalt_byte_sink* sink) GESTALT_NOEXCEPT;
   void (*close)(void* model) GESTALT_NOEXCEPT;
+  /* Writes a model of this format into an empty folder, reading one tensor at a time. options: "family" (str; empty: the
+   * first that expresses the model) and "shard_bytes" (i64). UNSUPPORTED, with what the format lacks, for a model that
+   * it cannot express. */
+  gestalt_status* (*save)(void* self, gestalt_str folder, const gestalt_model_source* source, const gestalt_attr* options,
+                          uint64_t num_options) GESTALT_NOEXCEPT;
 } gestalt_format_1;

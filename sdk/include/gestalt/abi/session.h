@@ -92,6 +92,10 @@ typedef struct gestalt_session_api {
   gestalt_status* (*update)(gestalt_session* s, double lr, gestalt_step_result* out) GESTALT_NOEXCEPT;
   /* Returns when no save is in flight; IO_ERROR when the last one failed. */
   gestalt_status* (*wait_saved)(gestalt_session* s) GESTALT_NOEXCEPT;
+  /* Logits f32 [t, vocabulary] of a batch as run_batch takes it; labels and weights may be missing. `room` and *vocab as
+   * for logits. */
+  gestalt_status* (*batch_logits)(gestalt_session* s, const gestalt_batch_view* fields, uint64_t num, float* logits,
+                                  uint64_t room, int64_t* vocab) GESTALT_NOEXCEPT;
 } gestalt_session_api;
 
 struct gestalt_session {

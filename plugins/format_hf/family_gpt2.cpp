@@ -1,21 +1,24 @@
 // GPT-2: matrices stored [in, out], positions learned, the head is the embedding.
-#include "gestalt/error.hpp"
-#include "plugins/format_hf/family.h"
+#include "plugins/format_hf/llama_parts.h"
 
 namespace gestalt::format_hf {
 namespace {
 
 constexpr KeyRule kKeys[] = {
-    {"vocab", "vocab_size", KeyKind::kInteger, "50257"},
-    {"hidden", "n_embd", KeyKind::kInteger, "768"},
-    {"layers", "n_layer", KeyKind::kInteger, "12"},
-    {"heads", "n_head", KeyKind::kInteger, "12"},
+    {"vocab", "vocab_size", KeyKind::kInteger},
+    {"hidden", "n_embd", KeyKind::kInteger},
+    {"layers", "n_layer", KeyKind::kInteger},
+    {"heads", "n_head", KeyKind::kInteger},
     {"ffn", "n_inner", KeyKind::kInteger},
-    {"seq_len", "n_positions", KeyKind::kInteger, "1024"},
-    {"norm_eps", "layer_norm_epsilon", KeyKind::kReal, "1e-5"},
-    {"tied", "tie_word_embeddings", KeyKind::kBoolean, "true"},
-    {"init_std", "initializer_range", KeyKind::kReal, "0.02"},
+    {"seq_len", "n_positions", KeyKind::kInteger},
+    {"norm_eps", "layer_norm_epsilon", KeyKind::kReal},
+    {"tied", "tie_word_embeddings", KeyKind::kBoolean},
+    {"init_std", "initializer_range", KeyKind::kReal},
 };
+constexpr Absent kAbsent[] = {
+    {"vocab_size", "50257"},  {"n_embd", "768"},              {"n_layer", "12"},
+    {"n_head", "12"},         {"n_positions", "1024"},        {"layer_norm_epsilon", "1e-5"},
+    {"tie_word_embeddings", "true"}, {"initializer_range", "0.02"}};
 
 constexpr TensorRule kTensors[] = {
     {"embedding.weight", {"transformer.wte.weight"}},
@@ -40,25 +43,39 @@ constexpr TensorRule kTensors[] = {
 // Causal masks that old versions stored.
 constexpr std::string_view kIgnored[] = {"*.attn.bias", "*.attn.masked_bias"};
 
-void more(const support::Json& config, ModelKeys& out) {
-  if (!out.integer("ffn")) out.set("ffn", 4 * out.integer("hidden"));
+// Of heads that are not language models, of a length that is n_positions again, and of the order of rounding.
+constexpr std::string_view kHarmless[] = {"n_ctx", "reorder_and_upcast_attn", "summary_activation", "summary_first_dropout",
+                                          "summary_proj_to_labels", "summary_type", "summary_use_proj"};
+
+void more(const ConfigReader& config, ModelKeys& out) {
+  if (!out.find("ffn")) out.set("ffn", 4 * out.i64("hidden"));
   out.set("activation", plain_activation(config.str("activation_function", "gelu_new")));
   out.set("norm", "layer");
   out.set("positions", "learned");
   out.set("attention_bias", true);
   out.set("mlp_bias", true);
   if (!config.boolean("scale_attn_weights", true)) out.set("attention_scale", 1.0);
-  if (config.boolean("scale_attn_by_inverse_layer_idx", false))
-    throw Error(GESTALT_DATA_ERROR, "[scale_attn_by_inverse_layer_idx] got true, expected false");
+  config.expect("scale_attn_by_inverse_layer_idx", false);
+}
+
+void write_more(const ModelKeys& model, support::Json& out) {
+  const std::string_view activation = hf_activation(model.str("activation"));
+  out.set("activation_function", activation == "gelu_pytorch_tanh" ? "gelu_new" : activation);
+  out.set("scale_attn_weights", model.f64("attention_scale") != 1);
 }
 
 constexpr Family kFamily = {.model_type = "gpt2",
-                        .keys = kKeys,
-                        .tensors = kTensors,
-                        .more_tensors = {},
-                        .ignored = kIgnored,
-                        .optional_prefix = "transformer.",
-                        .more = more};
+                            .architecture = "GPT2LMHeadModel",
+                            .keys = kKeys,
+                            .more_keys = {},
+                            .absent = kAbsent,
+                            .tensors = kTensors,
+                            .more_tensors = {},
+                            .ignored = kIgnored,
+                            .harmless = kHarmless,
+                            .optional_prefix = "transformer.",
+                            .more = more,
+                            .write_more = write_more};
 GESTALT_HF_FAMILY(kFamily)
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "gestalt/plugin.hpp"
+#include "plugins/format_hf/export.h"
 #include "plugins/format_hf/hf_model.h"
 #include "support/json.h"
 
@@ -41,6 +42,13 @@ class HfFormat : public Format {
       if (std::string_view(e.what()).find(folder) != std::string_view::npos) throw;
       throw Error(e.code, fmt::format("[{}] {}", config_file(path), e.what()));
     }
+  }
+
+  void save(std::string_view folder, const ModelSource& source, Attrs options) override {
+    save_model(std::string(folder), source, options.str("family", ""),
+               static_cast<uint64_t>(options.i64("shard_bytes", int64_t{5} << 30)));
+    for (const char* key : {"tokenizer.file", "tokenizer.vocab"})
+      if (const std::string_view file = options.str(key, ""); !file.empty()) copy_tokenizer(std::string(folder), std::string(file));
   }
 };
 GESTALT_COMPONENT(HfFormat)

@@ -10,19 +10,18 @@
 
 #include "gestalt/dtype.hpp"
 #include "plugins/format_hf/pattern.h"
+#include "plugins/format_hf/tokenizer_files.h"
 #include "support/convert.h"
 
 namespace gestalt::format_hf {
 
 namespace {
 
-constexpr std::string_view kRoot = "model.";
-
 // Plugins that every family's run file uses, and the machine that it asks for.
 constexpr const char* kRunFile =
     "[run]\nname = \"{}\"\n\n"
     "[plugins]\nuse = [\"gestalt.device_cpu\", \"gestalt.device_sim\", \"gestalt.kernels_cpu\", \"gestalt.comm_self\",\n"
-    "  \"gestalt.decoder\", \"gestalt.attention\", \"gestalt.mlp\", \"gestalt.norm\", \"gestalt.ckpt_safetensors\"]\n\n"
+    "  \"gestalt.decoder\", \"gestalt.attention\", \"gestalt.mlp\", \"gestalt.norm\", \"gestalt.ckpt_safetensors\"{}]\n\n"
     "[kernels]\ncpu = [\"gestalt.cpu\"]\n\n"
     "[model]\n{}\n"
     "[checkpoint]\ntype = \"gestalt.safetensors\"\n";
@@ -67,22 +66,15 @@ void copy_piece(const Piece& piece, bool transposed, char* out, DType dtype) {
 HfModel::HfModel(std::string folder, const Family& family, support::Json config, StoredTensors tensors, std::string prefix)
     : folder_(std::move(folder)),
       family_(family),
-      config_(std::move(config)),
-      keys_(model_keys(family_, config_)),
+      translated_(translate(family_, config)),
       tensors_(std::move(tensors)),
       prefix_(std::move(prefix)) {}
 
-std::string HfModel::config() const { return fmt::format(kRunFile, run_name(folder_), keys_.text()); }
-
-HfModel::Found HfModel::rule_of(std::string_view logical) const {
-  if (logical.substr(0, kRoot.size()) != kRoot) return {nullptr, {}};
-  logical.remove_prefix(kRoot.size());
-  for (std::span<const TensorRule> rules : {family_.tensors, family_.more_tensors})
-    for (const TensorRule& rule : rules) {
-      std::string layer;
-      if (match_layer(rule.logical, logical, &layer)) return {&rule, layer};
-    }
-  return {nullptr, {}};
+std::string HfModel::config() const {
+  const TokenizerSection tokenizer = tokenizer_section(folder_);
+  return fmt::format(kRunFile, run_name(folder_), tokenizer.plugin.empty() ? "" : ", \"" + tokenizer.plugin + "\"",
+                     translated_.keys.text()) +
+         tokenizer.text;
 }
 
 StoredTensors::Place HfModel::place_of(std::string_view name) const {
@@ -93,7 +85,7 @@ StoredTensors::Place HfModel::place_of(std::string_view name) const {
 }
 
 bool HfModel::read(std::string_view name, const gestalt_view& out) {
-  const Found found = rule_of(name);
+  const FoundRule found = find_rule(family_, name);
   std::vector<Piece> pieces;
   std::string sources, missing;
   for (size_t i = 0; found.rule && i < found.rule->stored.size() && !found.rule->stored[i].empty(); ++i) {
@@ -143,6 +135,8 @@ bool HfModel::read(std::string_view name, const gestalt_view& out) {
 void HfModel::report(const KeySink& sink) const {
   std::lock_guard lock(mutex_);
   for (const auto& [name, line] : lines_) sink.put(static_cast<uint64_t>(line.first), line.second);
+  for (const std::string& setting : translated_.unknown)
+    sink.put(GESTALT_KEY_SETTING, fmt::format("{} in {}/config.json", setting, folder_));
   const bool tied = lines_.find("model.head.weight") == lines_.end();
   if (tied) sink.put(GESTALT_KEY_TIED, "the head <- the embedding");
   const std::string head = place_of("lm_head.weight").entry ? place_of("lm_head.weight").entry->name : std::string();

@@ -20,18 +20,12 @@ class HfModel : public FormatModel {
   void report(const KeySink& sink) const override;
 
  private:
-  struct Found {
-    const TensorRule* rule;
-    std::string layer;
-  };
-  Found rule_of(std::string_view logical) const;
   // The stored tensor of a name of the tables, with or without the family's optional prefix.
   StoredTensors::Place place_of(std::string_view name) const;
 
   std::string folder_;
   const Family& family_;
-  support::Json config_;
-  ModelKeys keys_;
+  Translated translated_;
   StoredTensors tensors_;
   std::string prefix_;
 

@@ -69,8 +69,6 @@ std::vector<std::string> lines(const HfModel& model, uint64_t kind) {
   return wanted.lines;
 }
 
-std::string config_of(const char* json) { return model_keys(*find_family(support::parse_json(json, "c").str("model_type")), support::parse_json(json, "c")).text(); }
-
 }  // namespace
 
 TEST_CASE("a matrix stored [in, out] is transposed, with and without the prefix of the library") {
@@ -148,37 +146,4 @@ TEST_CASE("an index may not lead out of the folder") {
   support::TestFolder folder;
   folder.write("model.safetensors.index.json", R"({"weight_map":{"x":"../a.safetensors"}})");
   REQUIRE_THROWS_WITH(StoredTensors::of_folder(folder.file("")), Catch::Contains("../a.safetensors"));
-}
-
-TEST_CASE("old and new rotary keys mean the same") {
-  const std::string old_keys = config_of(
-      R"({"model_type":"llama","max_position_embeddings":64,"rope_theta":5e5,"rope_scaling":{"type":"linear","factor":2.0}})");
-  const std::string new_keys = config_of(
-      R"({"model_type":"llama","max_position_embeddings":64,"rope_parameters":{"rope_theta":5e5,"rope_type":"linear","factor":2.0}})");
-  CHECK(old_keys == new_keys);
-  CHECK_THAT(new_keys, Catch::Contains("rope_kind = \"linear\""));
-}
-
-TEST_CASE("longrope takes its factor from the two lengths") {
-  CHECK_THAT(config_of(R"({"model_type":"phi3","max_position_embeddings":64,"original_max_position_embeddings":16,
-                          "rope_scaling":{"type":"su","short_factor":[1.0],"long_factor":[2.5]}})"),
-             Catch::Contains("rope_factor = 4.0") && Catch::Contains("rope_long_factor = [2.5]"));
-}
-
-TEST_CASE("windows follow layer_types, else the family's habit") {
-  CHECK_THAT(config_of(R"({"model_type":"gemma2","num_hidden_layers":3,"sliding_window":8})"),
-             Catch::Contains("attention_windows = [8, 0, 8]"));
-  CHECK_THAT(config_of(R"({"model_type":"gemma2","num_hidden_layers":2,"sliding_window":8,
-                          "layer_types":["full_attention","sliding_attention"]})"),
-             Catch::Contains("attention_windows = [0, 8]"));
-  CHECK_THAT(config_of(R"({"model_type":"qwen2","num_hidden_layers":3,"use_sliding_window":true,"sliding_window":8,
-                          "max_window_layers":2})"),
-             Catch::Contains("attention_windows = [0, 0, 8]"));
-  CHECK_THAT(config_of(R"({"model_type":"mistral","num_hidden_layers":2,"sliding_window":null})"),
-             !Catch::Contains("attention_windows"));
-}
-
-TEST_CASE("an activation or a rotary kind that is unknown is refused by name") {
-  REQUIRE_THROWS_WITH(config_of(R"({"model_type":"llama","hidden_act":"mish"})"), Catch::Contains("mish"));
-  REQUIRE_THROWS_WITH(config_of(R"({"model_type":"llama","rope_scaling":{"type":"spiral"}})"), Catch::Contains("spiral"));
 }

@@ -3,72 +3,93 @@
 #include <fmt/format.h>
 
 #include "gestalt/error.hpp"
+#include "gestalt/str.hpp"
 
 namespace gestalt::format_hf {
 
 namespace {
 
 // A TOML float: digits that keep the value, and a point or exponent so that it stays a float.
-std::string literal(double value) {
+std::string real(double value) {
   std::string text = fmt::format("{}", value);
   if (text.find_first_of(".en") == std::string::npos) text += ".0";
   return text;
 }
 
-struct Activation {
-  std::string_view hf, plain, gated;
+struct Literal {
+  std::string operator()(int64_t v) const { return fmt::format("{}", v); }
+  std::string operator()(double v) const { return real(v); }
+  std::string operator()(bool v) const { return v ? "true" : "false"; }
+  std::string operator()(const std::string& v) const { return fmt::format("\"{}\"", v); }
+  template <class T>
+  std::string operator()(const std::vector<T>& values) const {
+    std::string out = "[";
+    for (const T& v : values) out += (out.size() > 1 ? ", " : "") + (*this)(v);
+    return out + "]";
+  }
 };
-constexpr Activation kActivations[] = {{"gelu", "gelu_erf", "geglu_erf"},
-                                       {"gelu_new", "gelu", "geglu"},
-                                       {"gelu_pytorch_tanh", "gelu", "geglu"},
-                                       {"silu", "silu", "swiglu"},
-                                       {"swish", "silu", "swiglu"},
-                                       {"relu", "relu", "reglu"},
-                                       {"relu2", "relu2", ""}};
 
-std::string_view activation(std::string_view hf, std::string_view Activation::*form) {
-  for (const Activation& a : kActivations)
-    if (a.hf == hf && !(a.*form).empty()) return a.*form;
-  throw Error(GESTALT_DATA_ERROR, fmt::format("[hidden_act] got \"{}\", which the decoder does not have", hf));
+ModelKeys::Value value_of(const gestalt_attr& a) {
+  const auto list = [&](auto* data) { return std::vector(data, data + a.value.list.size); };
+  switch (a.kind) {
+    case GESTALT_ATTR_I64: return a.value.i;
+    case GESTALT_ATTR_F64: return a.value.f;
+    case GESTALT_ATTR_BOOL: return a.value.i != 0;
+    case GESTALT_ATTR_STR: return std::string(view_of(a.value.s));
+    case GESTALT_ATTR_I64_LIST: return list(static_cast<const int64_t*>(a.value.list.data));
+    case GESTALT_ATTR_F64_LIST: return list(static_cast<const double*>(a.value.list.data));
+    default: break;
+  }
+  std::vector<std::string> texts;
+  for (const gestalt_str s : Attrs(&a, 1).str_list(view_of(a.name))) texts.emplace_back(view_of(s));
+  return texts;
 }
 
 }  // namespace
 
-void ModelKeys::put(std::string_view key, std::string literal) {
-  for (auto& [k, v] : keys_)
-    if (k == key) {
-      v = std::move(literal);
-      return;
-    }
-  keys_.emplace_back(key, std::move(literal));
+ModelKeys::ModelKeys(Attrs keys) {
+  for (const gestalt_attr& a : keys) set(view_of(a.name), value_of(a));
 }
 
-void ModelKeys::set(std::string_view key, int64_t value) { put(key, fmt::format("{}", value)); }
-void ModelKeys::set(std::string_view key, double value) { put(key, literal(value)); }
-void ModelKeys::set(std::string_view key, bool value) { put(key, value ? "true" : "false"); }
-void ModelKeys::set(std::string_view key, std::string_view value) { put(key, fmt::format("\"{}\"", value)); }
-void ModelKeys::set(std::string_view key, std::span<const int64_t> values) {
-  put(key, fmt::format("[{}]", fmt::join(values.begin(), values.end(), ", ")));
+void ModelKeys::set(std::string_view key, Value value) {
+  for (auto& [k, v] : keys_)
+    if (k == key) {
+      v = std::move(value);
+      return;
+    }
+  keys_.emplace_back(key, std::move(value));
 }
-void ModelKeys::set(std::string_view key, std::span<const double> values) {
-  std::vector<std::string> literals;
-  for (double v : values) literals.push_back(literal(v));
-  put(key, fmt::format("[{}]", fmt::join(literals, ", ")));
+
+void ModelKeys::erase(std::string_view key) {
+  std::erase_if(keys_, [&](const auto& k) { return k.first == key; });
 }
+
+const ModelKeys::Value* ModelKeys::find(std::string_view key) const {
+  for (const auto& [k, v] : keys_)
+    if (k == key) return &v;
+  return nullptr;
+}
+
+template <class T>
+const T& ModelKeys::get(std::string_view key) const {
+  const Value* v = find(key);
+  if (!v || !std::holds_alternative<T>(*v))
+    throw Error(GESTALT_DATA_ERROR, fmt::format("[model.{}] {}, expected a value of another type", key,
+                                                v ? "is " + literal(*v) : "is not set"));
+  return std::get<T>(*v);
+}
+template const int64_t& ModelKeys::get(std::string_view) const;
+template const double& ModelKeys::get(std::string_view) const;
+template const bool& ModelKeys::get(std::string_view) const;
+template const std::string& ModelKeys::get(std::string_view) const;
+template const std::vector<double>& ModelKeys::get(std::string_view) const;
 
 std::string ModelKeys::text() const {
   std::string out;
-  for (const auto& [key, value] : keys_) out += key + " = " + value + "\n";
+  for (const auto& [key, value] : keys_) out += key + " = " + literal(value) + "\n";
   return out;
 }
 
-int64_t ModelKeys::integer(std::string_view key) const {
-  for (const auto& [k, v] : keys_)
-    if (k == key) return std::stoll(v);
-  return 0;
-}
-
-std::string_view plain_activation(std::string_view hf) { return activation(hf, &Activation::plain); }
-std::string_view gated_activation(std::string_view hf) { return activation(hf, &Activation::gated); }
+std::string literal(const ModelKeys::Value& value) { return std::visit(Literal(), value); }
 
 }  // namespace gestalt::format_hf

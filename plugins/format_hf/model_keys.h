@@ -5,56 +5,57 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "gestalt/error.hpp"
-#include "support/json.h"
+#include "gestalt/attrs.hpp"
 
 namespace gestalt::format_hf {
 
 // The keys of [model], in the order in which they were set.
 class ModelKeys {
  public:
-  void set(std::string_view key, int64_t value);
-  void set(std::string_view key, double value);
-  void set(std::string_view key, bool value);
-  void set(std::string_view key, std::string_view value);
+  using Value = std::variant<int64_t, double, bool, std::string, std::vector<int64_t>, std::vector<double>,
+                             std::vector<std::string>>;
+
+  ModelKeys() = default;
+  explicit ModelKeys(Attrs keys);
+
+  void set(std::string_view key, Value value);
+  void set(std::string_view key, int64_t value) { set(key, Value(value)); }
+  void set(std::string_view key, double value) { set(key, Value(value)); }
+  void set(std::string_view key, bool value) { set(key, Value(value)); }
+  void set(std::string_view key, std::string_view value) { set(key, Value(std::string(value))); }
+  void set(std::string_view key, const std::string& value) { set(key, Value(value)); }
   void set(std::string_view key, const char* value) { set(key, std::string_view(value)); }
-  void set(std::string_view key, std::span<const int64_t> values);
-  void set(std::string_view key, std::span<const double> values);
+  void erase(std::string_view key);
+
+  const Value* find(std::string_view key) const;
+  // DATA_ERROR when the key is absent or of another type.
+  int64_t i64(std::string_view key) const { return get<int64_t>(key); }
+  double f64(std::string_view key) const { return get<double>(key); }
+  bool boolean(std::string_view key) const { return get<bool>(key); }
+  const std::string& str(std::string_view key) const { return get<std::string>(key); }
+  const std::vector<double>& f64_list(std::string_view key) const { return get<std::vector<double>>(key); }
+  const std::vector<std::pair<std::string, Value>>& all() const { return keys_; }
+
   // As TOML lines "key = value".
   std::string text() const;
-  // The value of an integer key set before; 0 when there is none.
-  int64_t integer(std::string_view key) const;
 
  private:
-  void put(std::string_view key, std::string literal);
+  template <class T>
+  const T& get(std::string_view key) const;
 
-  std::vector<std::pair<std::string, std::string>> keys_;
+  std::vector<std::pair<std::string, Value>> keys_;
 };
 
-// rope_theta, rope_kind and the numbers of the kind, out of the old keys (rope_theta, rope_scaling) or the new
-// (rope_parameters).
-void set_rope(const support::Json& config, ModelKeys& out, double theta = 10000.0);
+// A TOML literal.
+std::string literal(const ModelKeys::Value& value);
 
-// attention_windows: layer_types if the file has them, else what `slides` says of each layer.
-template <class F>
-void set_windows(const support::Json& config, int64_t layers, int64_t window, F slides, ModelKeys& out) {
-  if (window <= 0) return;
-  std::vector<int64_t> windows;
-  const support::Json* types = config.has("layer_types") ? &config.at("layer_types") : nullptr;
-  if (types && types->size() != static_cast<uint64_t>(layers))
-    throw Error(GESTALT_DATA_ERROR, "[layer_types] has " + std::to_string(types->size()) + " entries, expected " +
-                                        std::to_string(layers));
-  for (int64_t i = 0; i < layers; ++i) {
-    const bool on = types ? types->items().at(static_cast<size_t>(i)).str() == "sliding_attention" : slides(i);
-    windows.push_back(on ? window : 0);
-  }
-  out.set("attention_windows", std::span<const int64_t>(windows));
-}
-
-// The decoder's name of an activation; DATA_ERROR for one that it does not have.
-std::string_view plain_activation(std::string_view hf);
-std::string_view gated_activation(std::string_view hf);
+// [model] with every key that the decoder has, values that stand for others replaced by those: kv_heads and head_size by
+// the numbers that they follow from, windows by one list. Two models of the same layers have the same complete keys.
+ModelKeys complete(ModelKeys keys);
+// "norm_placement = "after", expected "before"" for each key in which `wanted` differs; both complete.
+std::vector<std::string> differences(const ModelKeys& wanted, const ModelKeys& other);
 
 }  // namespace gestalt::format_hf

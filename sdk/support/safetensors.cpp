@@ -235,18 +235,27 @@ void SafetensorsWriter::set_metadata(std::string_view key, std::string_view valu
 
 void SafetensorsWriter::add(std::string_view name, const SafetensorsType& type, std::vector<int64_t> shape,
                             const void* data) {
-  if (name == "__metadata__" || !valid_utf8(name)) {
-    throw Error(GESTALT_INVALID_ARGUMENT, "[" + path_ + ": " + std::string(name) + "] is no name for a tensor");
+  add(Item{std::string(name), &type, std::move(shape), data, nullptr, 0});
+}
+
+void SafetensorsWriter::add(std::string_view name, const SafetensorsType& type, std::vector<int64_t> shape,
+                            std::function<void(void* out)> fill) {
+  add(Item{std::string(name), &type, std::move(shape), nullptr, std::move(fill), 0});
+}
+
+void SafetensorsWriter::add(Item item) {
+  if (item.name == "__metadata__" || !valid_utf8(item.name)) {
+    throw Error(GESTALT_INVALID_ARGUMENT, "[" + path_ + ": " + item.name + "] is no name for a tensor");
   }
-  if (shape.size() > SafetensorsLimits{}.ndim) {
+  if (item.shape.size() > SafetensorsLimits{}.ndim) {
     throw Error(GESTALT_INVALID_ARGUMENT,
-                "[" + path_ + ": " + std::string(name) + "] too many dimensions, got " + std::to_string(shape.size()));
+                "[" + path_ + ": " + item.name + "] too many dimensions, got " + std::to_string(item.shape.size()));
   }
-  const uint64_t bytes = checked_bytes(path_, name, type, shape);
-  if (bytes > 0 && data == nullptr) {
-    throw Error(GESTALT_INVALID_ARGUMENT, "[" + path_ + ": " + std::string(name) + "] has no data");
+  item.bytes = checked_bytes(path_, item.name, *item.type, item.shape);
+  if (item.bytes > 0 && item.data == nullptr && !item.fill) {
+    throw Error(GESTALT_INVALID_ARGUMENT, "[" + path_ + ": " + item.name + "] has no data");
   }
-  items_.push_back({std::string(name), &type, std::move(shape), data, bytes});
+  items_.push_back(std::move(item));
 }
 
 void SafetensorsWriter::commit() {
@@ -287,7 +296,16 @@ void SafetensorsWriter::commit() {
   AtomicFile file(path_);
   file.write(head, 8);
   file.write(header);
-  for (const Item& item : items_) file.write(item.data, item.bytes);
+  std::vector<char> room;
+  for (const Item& item : items_) {
+    if (!item.fill) {
+      file.write(item.data, item.bytes);
+      continue;
+    }
+    room.resize(item.bytes);
+    item.fill(room.data());
+    file.write(room.data(), item.bytes);
+  }
   file.commit();
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -75,6 +76,9 @@ class SafetensorsWriter {
   void set_metadata(std::string_view key, std::string_view value);
   // `data` (elements of the type, C order) is borrowed until commit; NULL only when the tensor is empty.
   void add(std::string_view name, const SafetensorsType& type, std::vector<int64_t> shape, const void* data);
+  // The bytes come when the file is written: fill(out) is called once, with one tensor's room at a time.
+  void add(std::string_view name, const SafetensorsType& type, std::vector<int64_t> shape,
+           std::function<void(void* out)> fill);
   void commit();  // writes, syncs, renames; before it nothing of the file exists
 
  private:
@@ -83,8 +87,11 @@ class SafetensorsWriter {
     const SafetensorsType* type;
     std::vector<int64_t> shape;
     const void* data;
+    std::function<void(void* out)> fill;
     uint64_t bytes;
   };
+  void add(Item item);
+
   std::string path_;
   SafetensorsMetadata metadata_;
   std::vector<Item> items_;

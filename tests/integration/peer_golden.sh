@@ -22,7 +22,7 @@ done
 
 # The comparison notices what is wrong.
 folder=$repo/tests/golden/hf
-for wrong in "phi3-longrope model.rope_original_len=32" "llama-yarn model.rope_beta_fast=4.0" \
+for wrong in "phi3-longrope model.rope_original_len=32" "llama-yarn model.rope_factor=8.0" \
   "llama-llama3 model.rope_high_freq_factor=2.0" "qwen2-window model.slots.sliding.window=7"; do
   status=0
   "$gestalt" parity "$folder/${wrong% *}" --set "${wrong#* }" >/dev/null 2>&1 || status=$?

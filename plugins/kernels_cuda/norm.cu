@@ -105,22 +105,26 @@ __global__ void __launch_bounds__(kThreads) norm_backward(const __grid_constant_
 }
 
 // Adds the parts of all blocks. blockIdx.y: 0 dw, 1 db.
+constexpr int kAdders = 32;  // rows of threads: parts are many
 template <class C>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kAdders * 32)
     add_parts(const C* partial, int64_t parts, int64_t n, const Vector dw, const Vector db, bool add_w, bool add_b) {
-  __shared__ double sums[8][33];
-  const int64_t column = static_cast<int64_t>(blockIdx.x) * 32 + threadIdx.x % 32;
+  __shared__ double sums[kAdders][33];
+  const int lane = static_cast<int>(threadIdx.x) % 32, adder = static_cast<int>(threadIdx.x) / 32;
+  const int64_t column = static_cast<int64_t>(blockIdx.x) * 32 + lane;
   const int64_t pitch = gridDim.y * n;
   double sum = 0;
-  if (column < n)
-    for (int64_t i = threadIdx.x / 32; i < parts; i += 8)
+  if (column < n) {
+#pragma unroll 4
+    for (int64_t i = adder; i < parts; i += kAdders)
       sum += static_cast<double>(partial[i * pitch + blockIdx.y * n + column]);
-  sums[threadIdx.x / 32][threadIdx.x % 32] = sum;
+  }
+  sums[adder][lane] = sum;
   __syncthreads();
-  if (threadIdx.x >= 32 || column >= n) return;
+  if (adder != 0 || column >= n) return;
   sum = 0;
 #pragma unroll
-  for (int i = 0; i < 8; ++i) sum += sums[i][threadIdx.x];
+  for (int i = 0; i < kAdders; ++i) sum += sums[i][lane];
   const Vector& to = blockIdx.y == 0 ? dw : db;
   store_one<C>(to.side, column * to.step, static_cast<C>(sum), blockIdx.y == 0 ? add_w : add_b);
 }
@@ -153,15 +157,28 @@ bool is_packed(const Rows<K>& rows, std::initializer_list<View> matrices, std::i
   return true;
 }
 
+constexpr int64_t kProcessors = 132;  // of a large GPU; the same everywhere, so that the bits are too
+
+// Blocks of a kernel that fit on such a GPU at once: more would run after the others, alone.
+template <class K>
+int64_t resident_blocks(K* kernel, int threads) {
+  int blocks = 1;
+  check_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, 0), "norm");
+  return kProcessors * std::max(blocks, 1);
+}
+
 template <int kBytes, bool kLayer>
 void launch_packed(const PackedNorm& a, cudaStream_t stream) {
-  const auto rows = static_cast<unsigned>(a.rows);
+  const auto launch = [&](auto* kernel, int threads, int64_t rows_per_block) {
+    const int64_t blocks = std::min((a.rows + rows_per_block - 1) / rows_per_block, resident_blocks(kernel, threads));
+    kernel<<<static_cast<unsigned>(blocks), threads, 0, stream>>>(a);
+  };
   if (a.n <= 1024)
-    packed_norm<kBytes, kLayer, true, 4><<<blocks_for(a.rows, 4), 128, 0, stream>>>(a);
+    launch(&packed_norm<kBytes, kLayer, true, 4>, 128, 4);
   else if (a.n <= kMostThreads * kChunk)
-    packed_norm<kBytes, kLayer, false, 1><<<rows, threads_for(a.n), 0, stream>>>(a);
+    launch(&packed_norm<kBytes, kLayer, false, 1>, threads_for(a.n), 1);
   else
-    packed_norm<kBytes, kLayer, false, 2><<<rows, threads_for(a.n), 0, stream>>>(a);
+    launch(&packed_norm<kBytes, kLayer, false, 2>, threads_for(a.n), 1);
 }
 
 template <class C, bool kLayer>
@@ -198,34 +215,39 @@ void forward(const Call& call, std::string_view op, const NormArgs& a, View b) {
   check_launch(op);
 }
 
-// Blocks of the backward: what fills a large GPU, and the same number on every GPU so that the bits are too.
-constexpr int64_t kProcessors = 132;
-int64_t backward_blocks(int64_t rows, int64_t n) {
-  return std::min(rows, kProcessors * std::clamp<int64_t>(1024 / threads_for(n), 2, 8));
+// Elements of one kind of parts that the workspace holds, and the blocks of the backward that they allow.
+int64_t part_elements(int64_t rows, int64_t n) {
+  return std::min(rows * n, 8 * kProcessors * 1024 + 2 * kProcessors * n);
+}
+int64_t backward_blocks(int64_t rows, int64_t n, int64_t resident) {
+  return std::min({rows, resident, part_elements(rows, n) / n});
 }
 uint64_t backward_bytes(View x, int64_t parts) {
   int64_t rows = 1;
   for (int d = 0; d + 1 < x.ndim(); ++d) rows *= x.dim(d);
-  const int64_t n = x.dim(-1);
-  const int64_t most = std::min(rows * n, 8 * kProcessors * 1024 + 2 * kProcessors * n);
-  return static_cast<uint64_t>(most * parts * (x.is(kF64) ? 8 : 4));
+  return static_cast<uint64_t>(part_elements(rows, x.dim(-1)) * parts * (x.is(kF64) ? 8 : 4));
 }
 
+// Returns the number of parts.
 template <int kBytes, bool kLayer>
-void launch_packed_bwd(const PackedNorm& a, unsigned blocks, float* partial, cudaStream_t stream) {
-  if (a.n <= kMostThreads * kChunk)
-    packed_norm_bwd<kBytes, kLayer, 1><<<blocks, threads_for(a.n), 0, stream>>>(a, partial);
-  else
-    packed_norm_bwd<kBytes, kLayer, 2><<<blocks, threads_for(a.n), 0, stream>>>(a, partial);
+int64_t launch_packed_bwd(const PackedNorm& a, float* partial, cudaStream_t stream) {
+  const auto launch = [&](auto* kernel) {
+    const int threads = threads_for(a.n);
+    const int64_t blocks = backward_blocks(a.rows, a.n, resident_blocks(kernel, threads));
+    kernel<<<static_cast<unsigned>(blocks), threads, 0, stream>>>(a, partial);
+    return blocks;
+  };
+  if (a.n <= kMostThreads * kChunk) return launch(&packed_norm_bwd<kBytes, kLayer, 1>);
+  return launch(&packed_norm_bwd<kBytes, kLayer, 2>);
 }
 
 template <class C, bool kLayer>
 void backward(const Call& call, std::string_view op, const NormBwdArgs& a, View dy, View dw, View db) {
   cudaStream_t stream = stream_of(call);
   C* partial = static_cast<C*>(call.workspace());
-  const int64_t n = a.rows.n, blocks = backward_blocks(a.rows.count, n);
+  const int64_t n = a.rows.n;
   if (n == 0) return;
-  const auto grid = static_cast<unsigned>(blocks);
+  int64_t blocks = backward_blocks(a.rows.count, n, 2 * kProcessors);
   const View x = call.in(0), w = call.in(1), dx = call.out(0);
   if (blocks > 0 && sizeof(C) == 4 && is_packed<5>(a.rows, {x, dy, dx}, {w})) {
     const int64_t size = size_of(x.dtype());
@@ -248,14 +270,12 @@ void backward(const Call& call, std::string_view op, const NormBwdArgs& a, View 
                        .half = x.is(kF16),
                        .has_bias = false};
     float* parts = static_cast<float*>(call.workspace());
-    if (size == 2)
-      launch_packed_bwd<2, kLayer>(p, grid, parts, stream);
-    else
-      launch_packed_bwd<4, kLayer>(p, grid, parts, stream);
+    blocks =
+        size == 2 ? launch_packed_bwd<2, kLayer>(p, parts, stream) : launch_packed_bwd<4, kLayer>(p, parts, stream);
   } else if (blocks > 0) {
-    norm_backward<C, kLayer><<<grid, kThreads, 0, stream>>>(a, partial);
+    norm_backward<C, kLayer><<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(a, partial);
   }
-  add_parts<C><<<dim3(blocks_for(n, 32), kLayer ? 2 : 1), kThreads, 0, stream>>>(
+  add_parts<C><<<dim3(blocks_for(n, 32), kLayer ? 2 : 1), kAdders * 32, 0, stream>>>(
       partial, blocks, n, vector_of(dw), vector_of(db), call.accumulate(1), kLayer && call.accumulate(2));
   check_launch(op);
 }

@@ -20,63 +20,69 @@ struct PackedNorm {
   bool half, has_bias;
 };
 
-// kWarp: a warp a row, 4 rows a block; else a block a row.
+// kWarp: a warp a row, 4 rows a block; else a block a row. Each takes rows in turn and loads the next one early.
 template <int kBytes, bool kLayer, bool kWarp, int kHold>
 __global__ void __launch_bounds__(kWarp ? 128 : kMostThreads) packed_norm(const __grid_constant__ PackedNorm a) {
   constexpr int kGroup = kWarp ? 32 : kMostThreads;
   const int threads = kWarp ? 32 : static_cast<int>(blockDim.x);
   const int lane = kWarp ? static_cast<int>(threadIdx.x) % 32 : static_cast<int>(threadIdx.x);
-  const int64_t row = kWarp ? static_cast<int64_t>(blockIdx.x) * 4 + threadIdx.x / 32 : blockIdx.x;
-  if (row >= a.rows) return;
   const int n = static_cast<int>(a.n);
-  Packed<kBytes> raw[kHold];
-  float x[kHold][kChunk] = {};
-#pragma unroll
-  for (int h = 0; h < kHold; ++h)
-    if (const int i = (h * threads + lane) * kChunk; i < n) raw[h].load(a.x + row * a.x_row + i * kBytes);
-#pragma unroll
-  for (int h = 0; h < kHold; ++h)
-    if ((h * threads + lane) * kChunk < n) raw[h].unpack(a.half, x[h]);
-  float middle = 0;
-  if constexpr (kLayer) {
+  const int64_t step = kWarp ? gridDim.x * 4 : gridDim.x;
+  int64_t row = kWarp ? static_cast<int64_t>(blockIdx.x) * 4 + threadIdx.x / 32 : blockIdx.x;
+  Packed<kBytes> next[kHold] = {};
+  const auto prefetch = [&](int64_t at) {
+    if (at >= a.rows) return;
 #pragma unroll
     for (int h = 0; h < kHold; ++h)
+      if (const int i = (h * threads + lane) * kChunk; i < n) next[h].load(a.x + at * a.x_row + i * kBytes);
+  };
+  prefetch(row);
+  for (; row < a.rows; row += step) {
+    float x[kHold][kChunk];
 #pragma unroll
-      for (int j = 0; j < kChunk; ++j) middle += x[h][j];
-    middle = group_sum<kGroup>(middle) / static_cast<float>(n);
-  }
-  float square = 0;
+    for (int h = 0; h < kHold; ++h) next[h].unpack(a.half, x[h]);
+    prefetch(row + step);
+    float middle = 0;
+    if constexpr (kLayer) {
 #pragma unroll
-  for (int h = 0; h < kHold; ++h) {
-    if ((h * threads + lane) * kChunk >= n) continue;
+      for (int h = 0; h < kHold; ++h)
 #pragma unroll
-    for (int j = 0; j < kChunk; ++j) {
-      x[h][j] -= middle;
-      square += x[h][j] * x[h][j];
+        for (int j = 0; j < kChunk; ++j) middle += x[h][j];
+      middle = group_sum<kGroup>(middle) / static_cast<float>(n);
     }
-  }
-  square = group_sum<kGroup>(square);
-  const float scale = 1.0f / sqrtf(square / static_cast<float>(n) + a.eps);
+    float square = 0;
 #pragma unroll
-  for (int h = 0; h < kHold; ++h) {
-    const int i = (h * threads + lane) * kChunk;
-    if (i >= n) continue;
-    float w[kChunk];
-    load_packed<kBytes>(a.w + i * kBytes, a.half, w);
-    if (kLayer && a.has_bias) {
-      float b[kChunk];
-      load_packed<kBytes>(a.b + i * kBytes, a.half, b);
+    for (int h = 0; h < kHold; ++h) {
+      if ((h * threads + lane) * kChunk >= n) continue;
 #pragma unroll
-      for (int j = 0; j < kChunk; ++j) x[h][j] = x[h][j] * scale * w[j] + b[j];
-    } else {
-#pragma unroll
-      for (int j = 0; j < kChunk; ++j) x[h][j] *= scale * (kLayer ? w[j] : w[j] + a.offset);
+      for (int j = 0; j < kChunk; ++j) {
+        x[h][j] -= middle;
+        square += x[h][j] * x[h][j];
+      }
     }
-    store_packed<kBytes>(a.y + row * a.y_row + i * kBytes, a.half, x[h]);
-  }
-  if (lane == 0) {
-    a.rstd[row * a.rstd_step] = scale;
-    if (kLayer) a.mean[row * a.mean_step] = middle;
+    square = group_sum<kGroup>(square);
+    const float scale = 1.0f / sqrtf(square / static_cast<float>(n) + a.eps);
+#pragma unroll
+    for (int h = 0; h < kHold; ++h) {
+      const int i = (h * threads + lane) * kChunk;
+      if (i >= n) continue;
+      float w[kChunk];
+      load_packed<kBytes>(a.w + i * kBytes, a.half, w);
+      if (kLayer && a.has_bias) {
+        float b[kChunk];
+        load_packed<kBytes>(a.b + i * kBytes, a.half, b);
+#pragma unroll
+        for (int j = 0; j < kChunk; ++j) x[h][j] = x[h][j] * scale * w[j] + b[j];
+      } else {
+#pragma unroll
+        for (int j = 0; j < kChunk; ++j) x[h][j] *= scale * (kLayer ? w[j] : w[j] + a.offset);
+      }
+      store_packed<kBytes>(a.y + row * a.y_row + i * kBytes, a.half, x[h]);
+    }
+    if (lane == 0) {
+      a.rstd[row * a.rstd_step] = scale;
+      if (kLayer) a.mean[row * a.mean_step] = middle;
+    }
   }
 }
 

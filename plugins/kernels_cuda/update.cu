@@ -3,6 +3,16 @@
 namespace gestalt::kernels_cuda {
 namespace {
 
+// Within 2 units in the last place.
+__device__ __forceinline__ float root(float x) {
+  float y;
+  asm("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ double root(double x) { return sqrt(x); }
+__device__ __forceinline__ float quotient(float a, float b) { return __fdividef(a, b); }
+__device__ __forceinline__ double quotient(double a, double b) { return a / b; }
+
 // With g = clip grad: m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2,
 // param -= lr lr_scale (m' / (sqrt(v') + eps) + decay param), where m' = m / (1 - beta1^step) and v' likewise.
 // A negative clip means a gradient that is not finite: nothing changes.
@@ -27,7 +37,7 @@ struct AdamwRule {
     const C g = grad * f.clip;
     state[0] = f.beta1 * state[0] + f.rest1 * g;
     state[1] = f.beta2 * state[1] + f.rest2 * g * g;
-    weight -= f.step * state[0] / (sqrt(state[1]) * f.inv + f.tiny) + f.shrink * weight;
+    weight -= quotient(f.step * state[0], root(state[1]) * f.inv + f.tiny) + f.shrink * weight;
   }
 };
 

@@ -5,12 +5,11 @@
 
 #include "gestalt/abi/optimizer.h"
 #include "plugins/kernels_cuda/element_kernel.h"
-#include "plugins/kernels_cuda/loop.cuh"
 #include "plugins/kernels_cuda/packed.cuh"
 
 // The frame of a weight update: flat vectors, cut by a table of segments with their own weight decay and learning rate.
 // A block does a stretch of elements: it looks up which segments meet the stretch, 256 at a time, and each thread does
-// its chunks of those. Elements outside all segments stay as they are.
+// its groups of those. Elements outside all segments stay as they are.
 namespace gestalt::kernels_cuda {
 
 inline constexpr uint64_t kParam = 0, kMaster = 1, kGrad = 2;
@@ -81,8 +80,7 @@ UpdateArgs<kStates> update_args(const Call& call, const std::array<uint64_t, kSt
   return a;
 }
 
-inline constexpr int kStretchChunks = 4;  // of a thread
-inline constexpr int64_t kStretch = int64_t{kStretchChunks} * kThreads * kChunk;
+inline constexpr int64_t kStretch = int64_t{64} * kThreads;
 
 // What a rule may need of the step, computed once a block.
 struct StepNumbers {
@@ -108,45 +106,88 @@ __device__ __noinline__ void update_slowly(const UpdateArgs<kStates>& a, const R
   }
 }
 
-// A whole chunk where everything is f32 but the parameter, which has kBytes bytes.
-template <int kBytes, int kStates, class Rule, class Factors>
-__device__ __forceinline__ void update_chunk(const UpdateArgs<kStates>& a, const Rule& rule, const Factors& factors,
-                                             int64_t chunk) {
-  const int64_t at = chunk * (kChunk * 4), param_at = chunk * (kChunk * kBytes);
-  const bool half = a.param.side.dtype == GESTALT_F16;
-  Packed<4> master, grad, held[kStates];
-  Packed<kBytes> param;
-  if (a.master.present)
-    master.load(a.master.side.data + at);
-  else
-    param.load(a.param.side.data + param_at);
-  grad.load(a.grad.side.data + at);
+// Elements of a group, the work of a thread in the fast form: a word of 16 bytes of every f32 vector, so that a warp's
+// accesses are whole sectors.
+inline constexpr int kGroupSize = 4;
+
+__device__ __forceinline__ void load_group(const FlatVector& v, int64_t group, float (&x)[kGroupSize]) {
+  const float4 word = reinterpret_cast<const float4*>(v.side.data)[group];
+  x[0] = word.x;
+  x[1] = word.y;
+  x[2] = word.z;
+  x[3] = word.w;
+}
+__device__ __forceinline__ void store_group(const FlatVector& v, int64_t group, const float (&x)[kGroupSize]) {
+  reinterpret_cast<float4*>(v.side.data)[group] = make_float4(x[0], x[1], x[2], x[3]);
+}
+template <int kBytes>
+__device__ __forceinline__ void load_param(const FlatVector& v, int64_t group, float (&x)[kGroupSize]) {
+  if constexpr (kBytes == 4) {
+    load_group(v, group, x);
+  } else {
+    const uint2 word = reinterpret_cast<const uint2*>(v.side.data)[group];
+    const uint32_t pair[2] = {word.x, word.y};
 #pragma unroll
-  for (int k = 0; k < kStates; ++k)
-    if (a.state[k].present) held[k].load(a.state[k].side.data + at);
-  float w[kChunk], g[kChunk], state[kStates][kChunk] = {};
-  if (a.master.present)
-    master.unpack(false, w);
-  else
-    param.unpack(half, w);
-  grad.unpack(false, g);
-#pragma unroll
-  for (int k = 0; k < kStates; ++k)
-    if (a.state[k].present) held[k].unpack(false, state[k]);
-#pragma unroll
-  for (int j = 0; j < kChunk; ++j) {
-    float own[kStates];
-#pragma unroll
-    for (int k = 0; k < kStates; ++k) own[k] = state[k][j];
-    rule.one(factors, g[j], w[j], own);
-#pragma unroll
-    for (int k = 0; k < kStates; ++k) state[k][j] = own[k];
+    for (int j = 0; j < kGroupSize; ++j) {
+      const auto bits = static_cast<uint16_t>(j % 2 ? pair[j / 2] >> 16 : pair[j / 2]);
+      x[j] = v.side.dtype == GESTALT_F16 ? __half2float(__ushort_as_half(bits))
+                                         : __uint_as_float(static_cast<uint32_t>(bits) << 16);
+    }
   }
-  if (a.master.present) store_packed<4>(a.master.side.data + at, false, w);
-  store_packed<kBytes>(a.param.side.data + param_at, half, w);
+}
+template <int kBytes>
+__device__ __forceinline__ void store_param(const FlatVector& v, int64_t group, const float (&x)[kGroupSize]) {
+  if constexpr (kBytes == 4) {
+    store_group(v, group, x);
+  } else {
+    uint32_t pair[2];
 #pragma unroll
-  for (int k = 0; k < kStates; ++k)
-    if (a.state[k].present) store_packed<4>(a.state[k].side.data + at, false, state[k]);
+    for (int j = 0; j < 2; ++j)
+      pair[j] = v.side.dtype == GESTALT_F16 ? pair_of(__float2half_rn(x[2 * j]), __float2half_rn(x[2 * j + 1]))
+                                            : pair_of(__float2bfloat16_rn(x[2 * j]), __float2bfloat16_rn(x[2 * j + 1]));
+    reinterpret_cast<uint2*>(v.side.data)[group] = make_uint2(pair[0], pair[1]);
+  }
+}
+
+// Whole groups where everything is f32 but the parameter, which has kBytes bytes: `first` and, if below `end`, the one
+// kThreads further, whose loads are in flight together.
+template <int kBytes, int kStates, class Rule, class Factors>
+__device__ __forceinline__ void update_groups(const UpdateArgs<kStates>& a, const Rule& rule, const Factors& factors,
+                                              int64_t first, int64_t end) {
+  constexpr int kFlight = 2;
+  float w[kFlight][kGroupSize], g[kFlight][kGroupSize], state[kFlight][kStates][kGroupSize] = {};
+#pragma unroll
+  for (int u = 0; u < kFlight; ++u) {
+    const int64_t group = first + u * kThreads;
+    if (group >= end) continue;
+    load_group(a.grad, group, g[u]);
+#pragma unroll
+    for (int k = 0; k < kStates; ++k)
+      if (a.state[k].present) load_group(a.state[k], group, state[u][k]);
+    if (a.master.present)
+      load_group(a.master, group, w[u]);
+    else
+      load_param<kBytes>(a.param, group, w[u]);
+  }
+#pragma unroll
+  for (int u = 0; u < kFlight; ++u) {
+    const int64_t group = first + u * kThreads;
+    if (group >= end) continue;
+#pragma unroll
+    for (int j = 0; j < kGroupSize; ++j) {
+      float own[kStates];
+#pragma unroll
+      for (int k = 0; k < kStates; ++k) own[k] = state[u][k][j];
+      rule.one(factors, g[u][j], w[u][j], own);
+#pragma unroll
+      for (int k = 0; k < kStates; ++k) state[u][k][j] = own[k];
+    }
+    if (a.master.present) store_group(a.master, group, w[u]);
+    store_param<kBytes>(a.param, group, w[u]);
+#pragma unroll
+    for (int k = 0; k < kStates; ++k)
+      if (a.state[k].present) store_group(a.state[k], group, state[u][k]);
+  }
 }
 
 // Rule: prepare(StepNumbers&); factors<C>(numbers, decay, lr_scale); one(factors, grad, weight, states). kBytes: of
@@ -193,18 +234,20 @@ __global__ void __launch_bounds__(kThreads)
     }
     __syncthreads();
     for (int hit = 0; hit < total; ++hit) {
-      // Whole chunks of the vectors, so that they stay aligned; the segment's ends cut the first and the last.
       const auto factors = rule.template factors<C>(numbers, decays[hit], scales[hit]);
-      const int64_t from = begins[hit] / kChunk, to = (ends[hit] + kChunk - 1) / kChunk;
-      for (int64_t chunk = from + threadIdx.x; chunk < to; chunk += kThreads) {
-        const int64_t begin = max(chunk * kChunk, begins[hit]), end = min(chunk * kChunk + kChunk, ends[hit]);
-        if constexpr (kBytes > 0) {
-          if (end - begin == kChunk) {
-            update_chunk<kBytes>(a, rule, factors, chunk);
-            continue;
-          }
+      if constexpr (kBytes > 0) {
+        // Whole groups of the vectors, so that they stay aligned; what the segment's ends cut goes one by one.
+        const int64_t from = (begins[hit] + kGroupSize - 1) / kGroupSize, to = ends[hit] / kGroupSize;
+        for (int64_t group = from + threadIdx.x; group < to; group += 2 * kThreads)
+          update_groups<kBytes>(a, rule, factors, group, to);
+        if (threadIdx.x == 0) {
+          const int64_t head = min(from * kGroupSize, ends[hit]);
+          update_slowly<C>(a, rule, factors, begins[hit], head);
+          update_slowly<C>(a, rule, factors, max(to * kGroupSize, head), ends[hit]);
         }
-        update_slowly<C>(a, rule, factors, begin, end);
+      } else {
+        for (int64_t i = begins[hit] + threadIdx.x; i < ends[hit]; i += kThreads)
+          update_slowly<C>(a, rule, factors, i, i + 1);
       }
     }
     __syncthreads();

@@ -8,8 +8,8 @@
 #include "plugins/kernels_cuda/packed.cuh"
 
 // The frame of a weight update: flat vectors, cut by a table of segments with their own weight decay and learning rate.
-// A block does a stretch of elements: it looks up which segments meet the stretch, 256 at a time, and each thread does
-// its groups of those. Elements outside all segments stay as they are.
+// A block does stretches of elements in turn: it looks up which segments meet a stretch, 256 at a time, and each thread
+// does its groups of those. Elements outside all segments stay as they are.
 namespace gestalt::kernels_cuda {
 
 inline constexpr uint64_t kParam = 0, kMaster = 1, kGrad = 2;
@@ -80,7 +80,9 @@ UpdateArgs<kStates> update_args(const Call& call, const std::array<uint64_t, kSt
   return a;
 }
 
-inline constexpr int64_t kStretch = int64_t{64} * kThreads;
+inline constexpr int64_t kStretch = int64_t{8} * kThreads;
+inline constexpr int64_t kMostUpdateBlocks =
+    4 * 132;  // as many as run at once: they move over the vectors side by side
 
 // What a rule may need of the step, computed once a block.
 struct StepNumbers {
@@ -207,50 +209,58 @@ __global__ void __launch_bounds__(kThreads)
     numbers.step = load_one<double>(a.scalars, GESTALT_SCALAR_STEP * a.scalars_step);
     rule.prepare(numbers);
   }
-  const int64_t first = static_cast<int64_t>(blockIdx.x) * kStretch, last = min(a.n, first + kStretch);
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  for (int64_t base = 0; base < a.num_segments; base += kThreads) {
-    const int64_t s = base + threadIdx.x;
-    int64_t begin = 0, end = 0;
-    if (s < a.num_segments) {
-      begin = load_one<int64_t>(a.segments, s * a.segments_row);
-      end = min(begin + load_one<int64_t>(a.segments, s * a.segments_row + a.segments_column), last);
+  const auto bounds = [&](int64_t s, int64_t* begin, int64_t* end) {
+    *begin = *end = 0;
+    if (s >= a.num_segments) return;
+    *begin = load_one<int64_t>(a.segments, s * a.segments_row);
+    *end = *begin + load_one<int64_t>(a.segments, s * a.segments_row + a.segments_column);
+  };
+  int64_t own_begin, own_end;  // of the first 256 segments
+  bounds(threadIdx.x, &own_begin, &own_end);
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * kStretch; first < a.n; first += gridDim.x * kStretch) {
+    const int64_t last = min(a.n, first + kStretch);
+    for (int64_t base = 0; base < a.num_segments; base += kThreads) {
+      int64_t begin = own_begin, end = own_end;
+      if (base > 0) bounds(base + threadIdx.x, &begin, &end);
       begin = max(begin, first);
-    }
-    const unsigned meets = __ballot_sync(0xffffffffu, begin < end);
-    if (lane == 0) hits[warp] = __popc(meets);
-    __syncthreads();
-    int before = 0, total = 0;
-    for (int i = 0; i < kThreads / 32; ++i) {
-      if (i < warp) before += hits[i];
-      total += hits[i];
-    }
-    if (begin < end) {
-      const int slot = before + __popc(meets & ((1u << lane) - 1));
-      begins[slot] = begin;
-      ends[slot] = end;
-      decays[slot] = load_one<double>(a.hyper, s * a.hyper_row);
-      scales[slot] = load_one<double>(a.hyper, s * a.hyper_row + a.hyper_column);
-    }
-    __syncthreads();
-    for (int hit = 0; hit < total; ++hit) {
-      const auto factors = rule.template factors<C>(numbers, decays[hit], scales[hit]);
-      if constexpr (kBytes > 0) {
-        // Whole groups of the vectors, so that they stay aligned; what the segment's ends cut goes one by one.
-        const int64_t from = (begins[hit] + kGroupSize - 1) / kGroupSize, to = ends[hit] / kGroupSize;
-        for (int64_t group = from + threadIdx.x; group < to; group += 2 * kThreads)
-          update_groups<kBytes>(a, rule, factors, group, to);
-        if (threadIdx.x == 0) {
-          const int64_t head = min(from * kGroupSize, ends[hit]);
-          update_slowly<C>(a, rule, factors, begins[hit], head);
-          update_slowly<C>(a, rule, factors, max(to * kGroupSize, head), ends[hit]);
-        }
-      } else {
-        for (int64_t i = begins[hit] + threadIdx.x; i < ends[hit]; i += kThreads)
-          update_slowly<C>(a, rule, factors, i, i + 1);
+      end = min(end, last);
+      const unsigned meets = __ballot_sync(0xffffffffu, begin < end);
+      if (lane == 0) hits[warp] = __popc(meets);
+      __syncthreads();
+      int before = 0, total = 0;
+      for (int i = 0; i < kThreads / 32; ++i) {
+        if (i < warp) before += hits[i];
+        total += hits[i];
       }
+      if (begin < end) {
+        const int slot = before + __popc(meets & ((1u << lane) - 1));
+        const int64_t s = base + threadIdx.x;
+        begins[slot] = begin;
+        ends[slot] = end;
+        decays[slot] = load_one<double>(a.hyper, s * a.hyper_row);
+        scales[slot] = load_one<double>(a.hyper, s * a.hyper_row + a.hyper_column);
+      }
+      __syncthreads();
+      for (int hit = 0; hit < total; ++hit) {
+        const auto factors = rule.template factors<C>(numbers, decays[hit], scales[hit]);
+        if constexpr (kBytes > 0) {
+          // Whole groups of the vectors, so that they stay aligned; what the segment's ends cut goes one by one.
+          const int64_t from = (begins[hit] + kGroupSize - 1) / kGroupSize, to = ends[hit] / kGroupSize;
+          for (int64_t group = from + threadIdx.x; group < to; group += 2 * kThreads)
+            update_groups<kBytes>(a, rule, factors, group, to);
+          if (threadIdx.x == 0) {
+            const int64_t head = min(from * kGroupSize, ends[hit]);
+            update_slowly<C>(a, rule, factors, begins[hit], head);
+            update_slowly<C>(a, rule, factors, max(to * kGroupSize, head), ends[hit]);
+          }
+        } else {
+          for (int64_t i = begins[hit] + threadIdx.x; i < ends[hit]; i += kThreads)
+            update_slowly<C>(a, rule, factors, i, i + 1);
+        }
+      }
+      __syncthreads();
     }
-    __syncthreads();
   }
 }
 
@@ -259,7 +269,7 @@ void update(const Call& call, std::string_view op, const std::array<uint64_t, kS
             const Rule& rule) {
   const UpdateArgs<kStates> a = update_args<kStates>(call, states, segments);
   if (a.n == 0) return;
-  const unsigned blocks = blocks_for(a.n, kStretch);
+  const auto blocks = static_cast<unsigned>(std::min<int64_t>(blocks_for(a.n, kStretch), kMostUpdateBlocks));
   cudaStream_t stream = stream_of(call);
   if constexpr (std::is_same_v<C, float>) {
     const auto runs = [](const FlatVector& v, DType dtype) {

@@ -2,9 +2,10 @@
 #include "plugins/kernels_cuda/rows.cuh"
 
 // loss_sum = sum over tokens of weight (lse - logits[label]) with lse = log sum exp(logits). A token of weight 0 adds
-// nothing and its label is not read. The gradient is weight dloss (exp(logits - lse) - onehot(label)). Label smoothing
-// s takes (1 - s) of the label and s / vocab of every class in place of the label. A block does a token: one pass
-// forward with a running maximum, one pass backward, which may overlay the logits.
+// nothing, whatever its label. The gradient is weight dloss (exp(logits - lse) - onehot(label)). Label smoothing
+// s takes (1 - s) of the label and s / vocab of every class in place of the label. Logits may be a part of all classes,
+// columns [first, first + n) of `classes`, as a rank holds them whose output table is cut. A block does a token: one
+// pass forward with a running maximum, one pass backward, which may overlay the logits.
 namespace gestalt::kernels_cuda {
 namespace {
 
@@ -42,31 +43,48 @@ struct LossArgs {
   int64_t vocab;
   PerToken labels, weights, lse;
   double smoothing;
+  int64_t first, classes;
+  PerToken part[4];  // of a part: largest logit, sum of exp(logit - largest), the label's logit, sum of the logits
 };
+
+// All classes, unless the op has a part of them.
+void set_range(const Plan& plan, int64_t* first, int64_t* classes) {
+  *first = plan.attrs().i64("first", 0);
+  *classes = plan.attrs().i64("classes", plan.in(0).dim(1));
+}
 
 // Threads for a row: small vocabularies need few.
 int threads_for(int64_t vocab) {
   return static_cast<int>(std::clamp<int64_t>((vocab + 32 * kChunk - 1) / (32 * kChunk) * 32, 32, kLossThreads));
 }
 
-// Writes what thread 0 knows of a token: lse and the loss.
-template <class C>
-__device__ __forceinline__ void finish_token(const LossArgs& a, int64_t t, C total, C plain_sum, double* losses) {
-  store_one<C>(a.lse.side, t * a.lse.step, total);
+// Writes what thread 0 knows of a token: lse and the loss, or what a part of the classes adds to them.
+template <bool kPart, class C>
+__device__ __forceinline__ void finish_token(const LossArgs& a, int64_t t, const Lse<C>& lse, C plain_sum,
+                                             double* losses) {
   const double weight = load_one<double>(a.weights.side, t * a.weights.step);
-  double loss = 0;
-  if (weight != 0) {
-    const int64_t label = load_one<int64_t>(a.labels.side, t * a.labels.step);
-    const bool valid = label >= 0 && label < a.vocab;
-    const C aim = valid ? load_one<C>(a.logits, t * a.row + label * a.column) : not_a_number<C>();
-    loss = weight * static_cast<double>(total - aim);
-    if (a.smoothing != 0)
-      loss += weight * a.smoothing * (static_cast<double>(aim) - static_cast<double>(plain_sum) / a.vocab);
+  const int64_t label = load_one<int64_t>(a.labels.side, t * a.labels.step), own = label - a.first;
+  C aim = C(0);
+  if (own >= 0 && own < a.vocab) aim = load_one<C>(a.logits, t * a.row + own * a.column);
+  if (weight != 0 && (label < 0 || label >= a.classes)) aim = not_a_number<C>();
+  if constexpr (kPart) {
+    const C values[4] = {lse.top, lse.sum, aim, plain_sum};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) store_one<C>(a.part[i].side, t * a.part[i].step, values[i]);
+  } else {
+    const C total = lse.value();
+    store_one<C>(a.lse.side, t * a.lse.step, total);
+    double loss = 0;
+    if (weight != 0) {
+      loss = weight * static_cast<double>(total - aim);
+      if (a.smoothing != 0)
+        loss += weight * a.smoothing * (static_cast<double>(aim) - static_cast<double>(plain_sum) / a.vocab);
+    }
+    losses[t] = loss;
   }
-  losses[t] = loss;
 }
 
-template <class C>
+template <class C, bool kPart>
 __global__ void __launch_bounds__(kLossThreads) cross_entropy(const __grid_constant__ LossArgs a, double* losses) {
   const int64_t t = blockIdx.x, stride = static_cast<int64_t>(blockDim.x) * kChunk;
   const int64_t at = t * a.row;
@@ -77,18 +95,18 @@ __global__ void __launch_bounds__(kLossThreads) cross_entropy(const __grid_const
     C x[kChunk];
     load_chunk(a.logits, at + i * a.column, a.column, n, x, -infinity<C>());
     lse.add(x);
-    if (a.smoothing != 0) {
+    if (kPart || a.smoothing != 0) {
 #pragma unroll
       for (int j = 0; j < kChunk; ++j) plain_sum += j < n ? x[j] : C(0);
     }
   }
-  const C total = group_lse<kLossThreads>(lse).value();
-  if (a.smoothing != 0) plain_sum = group_sum<kLossThreads>(plain_sum);
-  if (threadIdx.x == 0) finish_token<C>(a, t, total, plain_sum, losses);
+  lse = group_lse<kLossThreads>(lse);
+  if (kPart || a.smoothing != 0) plain_sum = group_sum<kLossThreads>(plain_sum);
+  if (threadIdx.x == 0) finish_token<kPart>(a, t, lse, plain_sum, losses);
 }
 
 // The same for rows of whole chunks of one type: several chunks a thread are in flight.
-template <int kBytes>
+template <int kBytes, bool kPart>
 __global__ void __launch_bounds__(kLossThreads)
     packed_cross_entropy(const __grid_constant__ LossArgs a, bool half, double* losses) {
   constexpr int kFlight = 8 / kBytes;
@@ -117,7 +135,7 @@ __global__ void __launch_bounds__(kLossThreads)
       }
 #pragma unroll
       for (int j = 0; j < kChunk; ++j) sum += exp2_of(fmaf(x[j], kLog2e<float>, -shift));
-      if (a.smoothing != 0) {
+      if (kPart || a.smoothing != 0) {
 #pragma unroll
         for (int j = 0; j < kChunk; ++j) plain_sum += x[j];
       }
@@ -126,9 +144,9 @@ __global__ void __launch_bounds__(kLossThreads)
   Lse<float> lse;
   lse.top = top;
   lse.sum = sum;
-  const float total = group_lse<kLossThreads>(lse).value();
-  if (a.smoothing != 0) plain_sum = group_sum<kLossThreads>(plain_sum);
-  if (threadIdx.x == 0) finish_token<float>(a, t, total, plain_sum, losses);
+  lse = group_lse<kLossThreads>(lse);
+  if (kPart || a.smoothing != 0) plain_sum = group_sum<kLossThreads>(plain_sum);
+  if (threadIdx.x == 0) finish_token<kPart>(a, t, lse, plain_sum, losses);
 }
 
 __global__ void __launch_bounds__(kLossThreads) add_losses(const double* losses, int64_t tokens, const Side y) {
@@ -152,9 +170,10 @@ struct TokenGradient {
     lse = load_one<C>(a.lse.side, t * a.lse.step);
     if (trained) {
       label = load_one<int64_t>(a.labels.side, t * a.labels.step);
-      if (label < 0 || label >= a.vocab) factor = not_a_number<C>();
+      if (label < 0 || label >= a.classes) factor = not_a_number<C>();
+      label -= a.first;
     }
-    spread = factor * static_cast<C>(a.smoothing / static_cast<double>(a.vocab));
+    spread = factor * static_cast<C>(a.smoothing / static_cast<double>(a.classes));
     aim = factor - factor * static_cast<C>(a.smoothing);
   }
   // Takes the label's part off, if it lies among the eight from i on.
@@ -217,6 +236,39 @@ __global__ void __launch_bounds__(kLossThreads)
   }
 }
 
+// What the forward takes of a call, without its outputs.
+LossArgs forward_args(const Call& call, double smoothing, int64_t first, int64_t classes) {
+  const View logits = call.in(0);
+  return {.logits = side_of(logits),
+          .out = {},
+          .row = logits.stride(0),
+          .column = logits.stride(1),
+          .out_row = 0,
+          .out_column = 0,
+          .vocab = logits.dim(1),
+          .labels = per_token(call.in(1)),
+          .weights = per_token(call.in(2)),
+          .lse = {},
+          .smoothing = smoothing,
+          .first = first,
+          .classes = classes,
+          .part = {}};
+}
+
+template <class C, bool kPart>
+void forward(const Call& call, const LossArgs& a, double* losses) {
+  const View logits = call.in(0);
+  const auto blocks = static_cast<unsigned>(logits.dim(0));
+  const int threads = threads_for(a.vocab);
+  if (blocks == 0) return;
+  if (sizeof(C) == 8 || !has_packed_rows(logits, logits.dtype()))
+    cross_entropy<C, kPart><<<blocks, threads, 0, stream_of(call)>>>(a, losses);
+  else if (size_of(logits.dtype()) == 2)
+    packed_cross_entropy<2, kPart><<<blocks, threads, 0, stream_of(call)>>>(a, logits.is(kF16), losses);
+  else
+    packed_cross_entropy<4, kPart><<<blocks, threads, 0, stream_of(call)>>>(a, false, losses);
+}
+
 class CrossEntropy : public ElementKernel {
  public:
   static constexpr std::string_view op = "core.cross_entropy";
@@ -231,31 +283,11 @@ class CrossEntropy : public ElementKernel {
  private:
   template <class C>
   void run_as(Call call) const {
-    const View logits = call.in(0);
-    const LossArgs a{.logits = side_of(logits),
-                     .out = {},
-                     .row = logits.stride(0),
-                     .column = logits.stride(1),
-                     .out_row = 0,
-                     .out_column = 0,
-                     .vocab = logits.dim(1),
-                     .labels = per_token(call.in(1)),
-                     .weights = per_token(call.in(2)),
-                     .lse = per_token(call.out(1)),
-                     .smoothing = smoothing_};
+    LossArgs a = forward_args(call, smoothing_, 0, call.in(0).dim(1));
+    a.lse = per_token(call.out(1));
     double* losses = static_cast<double*>(call.workspace());
-    const int64_t tokens = logits.dim(0);
-    const auto blocks = static_cast<unsigned>(tokens);
-    const int threads = threads_for(a.vocab);
-    if (tokens > 0) {
-      if (sizeof(C) == 8 || !has_packed_rows(logits, logits.dtype()))
-        cross_entropy<C><<<blocks, threads, 0, stream_of(call)>>>(a, losses);
-      else if (size_of(logits.dtype()) == 2)
-        packed_cross_entropy<2><<<blocks, threads, 0, stream_of(call)>>>(a, logits.is(kF16), losses);
-      else
-        packed_cross_entropy<4><<<blocks, threads, 0, stream_of(call)>>>(a, false, losses);
-    }
-    add_losses<<<1, kLossThreads, 0, stream_of(call)>>>(losses, tokens, side_of(call.out(0)));
+    forward<C, false>(call, a, losses);
+    add_losses<<<1, kLossThreads, 0, stream_of(call)>>>(losses, call.in(0).dim(0), side_of(call.out(0)));
     check_launch(op);
   }
 
@@ -264,12 +296,48 @@ class CrossEntropy : public ElementKernel {
 };
 GESTALT_KERNEL(CrossEntropy);
 
+// What one part of the classes adds to the cross entropy over all of them.
+class CrossEntropyPart : public ElementKernel {
+ public:
+  static constexpr std::string_view op = "core.cross_entropy_part";
+
+  explicit CrossEntropyPart(Plan plan) {
+    need_cross_entropy(plan);
+    set_range(plan, &first_, &classes_);
+    run_ = for_compute_type(plan.in(0).dtype(), &CrossEntropyPart::run_as<float>, &CrossEntropyPart::run_as<double>);
+  }
+  void run(Call call) const { (this->*run_)(call); }
+
+ private:
+  template <class C>
+  void run_as(Call call) const {
+    LossArgs a = forward_args(call, 0, first_, classes_);
+    for (uint64_t i = 0; i < 4; ++i) a.part[i] = per_token(call.out(i));
+    forward<C, true>(call, a, nullptr);
+    check_launch(op);
+  }
+
+  int64_t first_, classes_;
+  void (CrossEntropyPart::*run_)(Call) const;
+};
+GESTALT_KERNEL(CrossEntropyPart);
+
+struct Whole {
+  static constexpr std::string_view op = "core.cross_entropy_bwd";
+};
+struct OfPart {
+  static constexpr std::string_view op = "core.cross_entropy_parallel_bwd";
+};
+
+// Of all classes, or of a part of them with the lse over all.
+template <class Of>
 class CrossEntropyBwd : public ElementKernel {
  public:
-  static constexpr std::string_view op = "core.cross_entropy_bwd";
+  static constexpr std::string_view op = Of::op;
 
   explicit CrossEntropyBwd(Plan plan) : smoothing_(smoothing_of(plan)) {
     need_cross_entropy(plan);
+    set_range(plan, &first_, &classes_);
     const View logits = plan.in(0);
     need_like(plan, plan.in(3), "lse", logits);
     need_ndim(plan, plan.in(3), "lse", 1);
@@ -296,7 +364,10 @@ class CrossEntropyBwd : public ElementKernel {
                      .labels = per_token(call.in(1)),
                      .weights = per_token(call.in(2)),
                      .lse = per_token(call.in(3)),
-                     .smoothing = smoothing_};
+                     .smoothing = smoothing_,
+                     .first = first_,
+                     .classes = classes_,
+                     .part = {}};
     const auto blocks = static_cast<unsigned>(logits.dim(0));
     const int threads = threads_for(a.vocab);
     const Side dloss = side_of(call.in(4));
@@ -310,9 +381,11 @@ class CrossEntropyBwd : public ElementKernel {
   }
 
   double smoothing_;
+  int64_t first_, classes_;
   void (CrossEntropyBwd::*run_)(Call) const;
 };
-GESTALT_KERNEL(CrossEntropyBwd);
+GESTALT_KERNEL(CrossEntropyBwd<Whole>);
+GESTALT_KERNEL(CrossEntropyBwd<OfPart>);
 
 }  // namespace
 }  // namespace gestalt::kernels_cuda

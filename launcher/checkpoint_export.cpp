@@ -17,7 +17,8 @@ void add_options(Options& options) {
   options.add()("model", po::value<std::string>(), "checkpoint folder, or any MODEL")(
       "folder", po::value<std::string>(), "where to write, empty or not there")(
       "format", po::value<std::string>()->default_value("hf"), "hf, or the name of a format component")(
-      "family", po::value<std::string>(), "llama, qwen2, ...; without it the one that the model came from, or the first that fits")(
+      "family", po::value<std::string>(),
+      "llama, qwen2, ...; without it the one that the model came from, or the first that fits")(
       "shard-size", po::value<int64_t>()->default_value(int64_t{5} << 30), "largest file of tensors, bytes")(
       "set", po::value<Arguments>(), "KEY=VALUE");
   options.positional("model", 1);
@@ -37,14 +38,18 @@ int run(const Options& options) {
   o.environment = core::process_environment();
   const core::ExportReport report = core::export_model(o);
   if (options.has("json")) {
-    const nlohmann::ordered_json j = {{"folder", o.folder.native()}, {"tensors", report.num_tensors}, {"bytes", report.bytes},
-                                      {"checked_tokens", report.num_tokens}, {"logit_difference", report.difference}};
+    const nlohmann::ordered_json j = {{"folder", o.folder.native()},
+                                      {"tensors", report.num_tensors},
+                                      {"bytes", report.bytes},
+                                      {"checked_tokens", report.num_tokens},
+                                      {"logit_difference", report.difference}};
     std::puts(j.dump(2).c_str());
   } else {
-    std::fputs(fmt::format("'{}': {} tensors, {}; logits of {} tokens, read back, differ by {:.3g}\n", o.folder.native(),
-                           report.num_tensors, core::format_bytes(report.bytes), report.num_tokens, report.difference)
-                   .c_str(),
-               stdout);
+    std::fputs(
+        fmt::format("'{}': {} tensors, {}; logits of {} tokens, read back, differ by {:.3g}\n", o.folder.native(),
+                    report.num_tensors, core::format_bytes(report.bytes), report.num_tokens, report.difference)
+            .c_str(),
+        stdout);
   }
   return 0;
 }

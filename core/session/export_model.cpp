@@ -129,7 +129,8 @@ void save(const ExportOptions& o, OpenedModel& model, const Source& source, cons
       const auto* table = format.table<gestalt_format_1>();
       const AttrList options = format_options(o, model.run().config());
       check(format.component().host,
-            table->save(format.self(), str_of(folder.native()), source.abi(), options.data(), options.size()), format.text());
+            table->save(format.self(), str_of(folder.native()), source.abi(), options.data(), options.size()),
+            format.text());
       return;
     }
   fail(GESTALT_USAGE_ERROR, "[--format] got '{}', expected one of {}", o.format, join(known, ", "));
@@ -140,7 +141,8 @@ void save(const ExportOptions& o, OpenedModel& model, const Source& source, cons
 ExportReport export_model(const ExportOptions& o) {
   std::error_code ec;
   if (fs::exists(o.folder, ec) && !fs::is_empty(o.folder, ec))
-    fail(GESTALT_USAGE_ERROR, "[export] '{}' is there already, expected a folder that is empty or not there", o.folder.native());
+    fail(GESTALT_USAGE_ERROR, "[export] '{}' is there already, expected a folder that is empty or not there",
+         o.folder.native());
   const fs::path folder = fs::absolute(o.folder).lexically_normal(), temporary = folder.native() + ".tmp";
   fs::remove_all(temporary, ec);
   if (!fs::create_directories(temporary, ec))
@@ -161,7 +163,8 @@ ExportReport export_model(const ExportOptions& o) {
     OpenedModel written(temporary, {"run.dtype=" + dtype}, o.environment);
     const std::vector<float> got = written.logits();
     if (got.size() != wanted.size())
-      fail(GESTALT_VALIDATION, "[export] the model that was written has {} logits, expected {}", got.size(), wanted.size());
+      fail(GESTALT_VALIDATION, "[export] the model that was written has {} logits, expected {}", got.size(),
+           wanted.size());
     for (size_t i = 0; i < got.size(); ++i) {
       const double d = std::fabs(static_cast<double>(got[i]) - static_cast<double>(wanted[i]));
       if (!(d <= report.difference)) report.difference = d;

@@ -16,8 +16,8 @@ struct LayerKind {
   std::string_view mixer, feed_forward;
 };
 
-// The kinds of one period of the stack. An entry is the slot of a layer of both branches ("block", "sliding"), a kind of
-// one branch by name ("attention_layer"), or a word of the letters that hybrid models are written in:
+// The kinds of one period of the stack. An entry is the slot of a layer of both branches ("block", "sliding"), a kind
+// of one branch by name ("attention_layer"), or a word of the letters that hybrid models are written in:
 //   *  attention   -  MLP   M  Mamba   E  mixture of experts
 // CONFIG_ERROR for an entry that is none of these, or that is the slot of something else.
 std::vector<LayerKind> read_pattern(std::span<const gestalt_str> entries);

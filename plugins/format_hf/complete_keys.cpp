@@ -20,26 +20,49 @@ struct Neutral {
 // What the decoder takes a key for that the section does not have.
 const std::vector<Neutral>& neutral() {
   using Text = std::string;
-  static const std::vector<Neutral> kNeutral = {
-      {"kv_heads", int64_t{0}},          {"head_size", int64_t{0}},      {"activation", Text("gelu")},
-      {"norm", Text("rms")},             {"norm_eps", 1e-5},             {"norm_offset", 0.0},
-      {"norm_placement", Text("before")}, {"positions", Text("rotary")},  {"attention_bias", false},
-      {"qkv_bias", false},               {"qk_norm", Text("none")},      {"attention_scale", 0.0},
-      {"attention_softcap", 0.0},        {"attention_sinks", false},     {"attention_gate", false},
-      {"window", int64_t{0}},            {"mlp_bias", false},            {"tied", true},
-      {"embedding_scale", 1.0},          {"logit_softcap", 0.0},         {"rope_theta", 10000.0},
-      {"rope_kind", Text("default")},    {"rope_factor", 1.0},           {"rope_original_len", int64_t{0}},
-      {"rope_low_freq_factor", 1.0},     {"rope_high_freq_factor", 4.0}, {"rope_beta_fast", 32.0},
-      {"rope_beta_slow", 1.0},           {"rope_truncate", true},        {"rope_mscale", 0.0},
-      {"rope_mscale_all_dim", 0.0},      {"rope_attention_factor", 0.0}, {"rope_fraction", 1.0},
-      {"rope_interleaved", false},       {"rope_short_factor", std::vector<double>{}},
-      {"rope_long_factor", std::vector<double>{}}};
+  static const std::vector<Neutral> kNeutral = {{"kv_heads", int64_t{0}},
+                                                {"head_size", int64_t{0}},
+                                                {"activation", Text("gelu")},
+                                                {"norm", Text("rms")},
+                                                {"norm_eps", 1e-5},
+                                                {"norm_offset", 0.0},
+                                                {"norm_placement", Text("before")},
+                                                {"positions", Text("rotary")},
+                                                {"attention_bias", false},
+                                                {"qkv_bias", false},
+                                                {"qk_norm", Text("none")},
+                                                {"attention_scale", 0.0},
+                                                {"attention_softcap", 0.0},
+                                                {"attention_sinks", false},
+                                                {"attention_gate", false},
+                                                {"window", int64_t{0}},
+                                                {"mlp_bias", false},
+                                                {"tied", true},
+                                                {"embedding_scale", 1.0},
+                                                {"logit_softcap", 0.0},
+                                                {"rope_theta", 10000.0},
+                                                {"rope_kind", Text("default")},
+                                                {"rope_factor", 1.0},
+                                                {"rope_original_len", int64_t{0}},
+                                                {"rope_low_freq_factor", 1.0},
+                                                {"rope_high_freq_factor", 4.0},
+                                                {"rope_beta_fast", 32.0},
+                                                {"rope_beta_slow", 1.0},
+                                                {"rope_truncate", true},
+                                                {"rope_mscale", 0.0},
+                                                {"rope_mscale_all_dim", 0.0},
+                                                {"rope_attention_factor", 0.0},
+                                                {"rope_fraction", 1.0},
+                                                {"rope_interleaved", false},
+                                                {"rope_short_factor", std::vector<double>{}},
+                                                {"rope_long_factor", std::vector<double>{}}};
   return kNeutral;
 }
 
 // Where a model comes from and how it is trained, not what it computes.
-constexpr std::string_view kNotOfTheModel[] = {"type",    "family",  "init_from",       "allow_keys",     "init_std",
-                                               "dropout", "seq_len", "label_smoothing", "recompute.paths", "recompute.ops"};
+constexpr std::string_view kNotOfTheModel[] = {
+    "type",    "family",  "init_from",       "allow_keys",      "init_std",
+    "dropout", "seq_len", "label_smoothing", "recompute.paths", "recompute.ops"};
 
 // By attention_windows or by kinds of layers.
 std::vector<int64_t> windows(const ModelKeys& keys) {
@@ -55,7 +78,8 @@ std::vector<int64_t> windows(const ModelKeys& keys) {
     }
     if (pattern) {
       const auto& kinds = std::get<std::vector<std::string>>(*pattern);
-      if (const auto* own = keys.find("slots." + kinds.at(at % kinds.size()) + ".window")) window = std::get<int64_t>(*own);
+      if (const auto* own = keys.find("slots." + kinds.at(at % kinds.size()) + ".window"))
+        window = std::get<int64_t>(*own);
     }
     out.push_back(window);
   }

@@ -16,9 +16,7 @@ const Json* ConfigReader::find(std::string_view key) const {
 
 int64_t ConfigReader::i64(std::string_view key, int64_t absent) const { return has(key) ? object_.i64(key) : absent; }
 double ConfigReader::f64(std::string_view key, double absent) const { return has(key) ? object_.f64(key) : absent; }
-bool ConfigReader::boolean(std::string_view key, bool absent) const {
-  return has(key) ? object_.boolean(key) : absent;
-}
+bool ConfigReader::boolean(std::string_view key, bool absent) const { return has(key) ? object_.boolean(key) : absent; }
 std::string ConfigReader::str(std::string_view key, std::string_view absent) const {
   return has(key) ? object_.str(key) : std::string(absent);
 }

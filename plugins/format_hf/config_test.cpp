@@ -51,7 +51,8 @@ TEST_CASE("windows follow layer_types, else the family's habit, as the shortest 
 
 TEST_CASE("an activation, a rotary kind or a kind of layer that is unknown is refused by name") {
   REQUIRE_THROWS_WITH(config_of(R"({"model_type":"llama","hidden_act":"mish"})"), Catch::Contains("mish"));
-  REQUIRE_THROWS_WITH(config_of(R"({"model_type":"llama","rope_scaling":{"type":"spiral"}})"), Catch::Contains("spiral"));
+  REQUIRE_THROWS_WITH(config_of(R"({"model_type":"llama","rope_scaling":{"type":"spiral"}})"),
+                      Catch::Contains("spiral"));
   REQUIRE_THROWS_WITH(config_of(R"({"model_type":"gemma2","num_hidden_layers":1,"layer_types":["chunked_attention"]})"),
                       Catch::Contains("chunked_attention"));
 }

@@ -35,9 +35,7 @@ struct Piece {
   bool transposed;
   uint64_t bytes;
 
-  std::vector<int64_t> stored_shape() const {
-    return transposed ? std::vector<int64_t>{shape[1], shape[0]} : shape;
-  }
+  std::vector<int64_t> stored_shape() const { return transposed ? std::vector<int64_t>{shape[1], shape[0]} : shape; }
 };
 
 uint64_t element_bytes(const gestalt_shard& s) { return static_cast<uint64_t>(size_of(s.view.dtype)); }
@@ -56,7 +54,8 @@ std::vector<Piece> pieces_of(const Family& family, const ModelSource& source, st
     const auto num = static_cast<uint64_t>(
         std::count_if(stored.begin(), stored.end(), [](std::string_view name) { return !name.empty(); }));
     if (num > 1 && s.num_parts != num) {
-      *missing += fmt::format("{}{} of {} parts, expected {}", missing->empty() ? "" : ", ", view_of(s.name), s.num_parts, num);
+      *missing +=
+          fmt::format("{}{} of {} parts, expected {}", missing->empty() ? "" : ", ", view_of(s.name), s.num_parts, num);
       continue;
     }
     int64_t row = 0;
@@ -115,16 +114,22 @@ Choice choose_family(std::string_view wanted, const ModelKeys& model, std::strin
   }
   const std::vector<std::string_view> names = family_names();
   if (nearest_name.empty())
-    throw Error(GESTALT_USAGE_ERROR, fmt::format("[family] got '{}', expected one of {}", wanted, fmt::join(names, ", ")));
-  throw Unsupported(fmt::format("[format hf] {} does not have the model's settings: {}", nearest_name, fmt::join(nearest, "; ")));
+    throw Error(GESTALT_USAGE_ERROR,
+                fmt::format("[family] got '{}', expected one of {}", wanted, fmt::join(names, ", ")));
+  throw Unsupported(
+      fmt::format("[format hf] {} does not have the model's settings: {}", nearest_name, fmt::join(nearest, "; ")));
 }
 
 std::string_view torch_name(DType dtype) {
   switch (dtype) {
-    case kBF16: return "bfloat16";
-    case kF16: return "float16";
-    case kF64: return "float64";
-    default: return "float32";
+    case kBF16:
+      return "bfloat16";
+    case kF16:
+      return "float16";
+    case kF64:
+      return "float64";
+    default:
+      return "float32";
   }
 }
 

@@ -25,21 +25,26 @@ struct Model {
 };
 const Model kModels[] = {
     {"gpt2", R"({"model_type":"gpt2","n_embd":4,"n_layer":1,"n_head":2,"n_positions":6,"vocab_size":5})"},
-    {"llama", R"({"model_type":"llama","hidden_size":4,"intermediate_size":6,"num_hidden_layers":1,"num_attention_heads":2,
+    {"llama",
+     R"({"model_type":"llama","hidden_size":4,"intermediate_size":6,"num_hidden_layers":1,"num_attention_heads":2,
                   "num_key_value_heads":1,"vocab_size":5,"max_position_embeddings":8,"rope_scaling":{"rope_type":"llama3",
                   "factor":8.0,"low_freq_factor":1.0,"high_freq_factor":4.0,"original_max_position_embeddings":4}})"},
     {"mistral", R"({"model_type":"mistral","hidden_size":4,"intermediate_size":6,"num_hidden_layers":1,
                     "num_attention_heads":2,"num_key_value_heads":1,"vocab_size":5,"sliding_window":3})"},
-    {"qwen2", R"({"model_type":"qwen2","hidden_size":4,"intermediate_size":6,"num_hidden_layers":2,"num_attention_heads":2,
+    {"qwen2",
+     R"({"model_type":"qwen2","hidden_size":4,"intermediate_size":6,"num_hidden_layers":2,"num_attention_heads":2,
                   "num_key_value_heads":1,"vocab_size":5,"use_sliding_window":true,"sliding_window":3,"max_window_layers":1})"},
-    {"qwen3", R"({"model_type":"qwen3","hidden_size":4,"intermediate_size":6,"num_hidden_layers":1,"num_attention_heads":2,
+    {"qwen3",
+     R"({"model_type":"qwen3","hidden_size":4,"intermediate_size":6,"num_hidden_layers":1,"num_attention_heads":2,
                   "num_key_value_heads":1,"head_dim":6,"vocab_size":5,"tie_word_embeddings":true})"},
-    {"olmo2", R"({"model_type":"olmo2","hidden_size":4,"intermediate_size":6,"num_hidden_layers":1,"num_attention_heads":2,
+    {"olmo2",
+     R"({"model_type":"olmo2","hidden_size":4,"intermediate_size":6,"num_hidden_layers":1,"num_attention_heads":2,
                   "num_key_value_heads":1,"vocab_size":5})"},
     {"gemma2", R"({"model_type":"gemma2","hidden_size":4,"intermediate_size":6,"num_hidden_layers":3,
                    "num_attention_heads":2,"num_key_value_heads":1,"head_dim":2,"vocab_size":5,"sliding_window":3,
                    "attn_logit_softcapping":50.0,"final_logit_softcapping":30.0,"query_pre_attn_scalar":2})"},
-    {"phi3", R"({"model_type":"phi3","hidden_size":8,"intermediate_size":6,"num_hidden_layers":1,"num_attention_heads":2,
+    {"phi3",
+     R"({"model_type":"phi3","hidden_size":8,"intermediate_size":6,"num_hidden_layers":1,"num_attention_heads":2,
                  "num_key_value_heads":1,"vocab_size":5,"max_position_embeddings":64,"original_max_position_embeddings":16,
                  "rope_scaling":{"rope_type":"longrope","short_factor":[1.0,1.5],"long_factor":[2.0,3.5]}})"}};
 
@@ -60,7 +65,8 @@ std::vector<Logical> tensors_of(const ModelKeys& k) {
     for (float& v : t.values) v = static_cast<float>(random() % 10000) / 64.0f;
     out.push_back(std::move(t));
   };
-  const int64_t h = k.i64("hidden"), f = k.i64("ffn"), d = k.i64("head_size"), q = k.i64("heads") * d, g = k.i64("kv_heads") * d;
+  const int64_t h = k.i64("hidden"), f = k.i64("ffn"), d = k.i64("head_size"), q = k.i64("heads") * d,
+                g = k.i64("kv_heads") * d;
   const bool layer = k.str("norm") == "layer", gated = k.str("activation").find("glu") != std::string::npos;
   auto norm = [&](const std::string& name) {
     add(name + ".weight", {h});
@@ -111,7 +117,12 @@ class FakeHost {
       s.view.shape = const_cast<int64_t*>(t.shape.data());
       shards_.push_back(s);
     }
-    source_ = {sizeof source_, this, attrs_.data(), attrs_.size(), shards_.data(), shards_.size(),
+    source_ = {sizeof source_,
+               this,
+               attrs_.data(),
+               attrs_.size(),
+               shards_.data(),
+               shards_.size(),
                [](void* self, gestalt_str name, void* data, uint64_t bytes) noexcept -> gestalt_status* {
                  auto& host = *static_cast<FakeHost*>(self);
                  for (const Logical& t : host.tensors_)
@@ -179,10 +190,11 @@ void check_reads_back(const std::string& folder, const std::vector<Logical>& ten
     CHECK(std::memcmp(values.data(), t.values.data(), 4 * values.size()) == 0);
   }
   std::vector<std::string> wrong;
-  const gestalt_byte_sink sink{sizeof(gestalt_byte_sink), &wrong, [](void* self, uint64_t kind, gestalt_str line) noexcept {
-                                 if (kind == GESTALT_KEY_UNEXPECTED || kind == GESTALT_KEY_MISSING || kind == GESTALT_KEY_SETTING)
-                                   static_cast<std::vector<std::string>*>(self)->emplace_back(view_of(line));
-                               }};
+  const gestalt_byte_sink sink{
+      sizeof(gestalt_byte_sink), &wrong, [](void* self, uint64_t kind, gestalt_str line) noexcept {
+        if (kind == GESTALT_KEY_UNEXPECTED || kind == GESTALT_KEY_MISSING || kind == GESTALT_KEY_SETTING)
+          static_cast<std::vector<std::string>*>(self)->emplace_back(view_of(line));
+      }};
   model.report(KeySink(&sink));
   CHECK(wrong.empty());
 }

@@ -33,8 +33,7 @@ constexpr Kind kKinds[] = {
        {"beta_slow", "rope_beta_slow"},
        {"mscale", "rope_mscale"},
        {"mscale_all_dim", "rope_mscale_all_dim"}}}},
-    {"llama3",
-     {{kFactor, {"low_freq_factor", "rope_low_freq_factor"}, {"high_freq_factor", "rope_high_freq_factor"}}}},
+    {"llama3", {{kFactor, {"low_freq_factor", "rope_low_freq_factor"}, {"high_freq_factor", "rope_high_freq_factor"}}}},
     {"longrope", {{kFactor, kAttentionFactor}}},
 };
 
@@ -42,7 +41,8 @@ const Kind& kind_of(std::string_view name) {
   for (const Kind& k : kKinds)
     if (k.name == name) return k;
   throw Error(GESTALT_DATA_ERROR, fmt::format("[rope_type] got \"{}\", expected default, linear, dynamic, yarn, llama3 "
-                                              "or longrope", name));
+                                              "or longrope",
+                                              name));
 }
 
 }  // namespace
@@ -55,15 +55,16 @@ void set_rope(const ConfigReader& config, ModelKeys& out, int64_t original_absen
   if (!scaling) scaling = &none;
   for (const support::JsonMember& m : scaling->object().members())
     if (m.value.is_object())
-      throw Error(GESTALT_DATA_ERROR,
-                  fmt::format("[rope_parameters] has its own numbers for '{}', expected one set for all layers", m.key));
+      throw Error(
+          GESTALT_DATA_ERROR,
+          fmt::format("[rope_parameters] has its own numbers for '{}', expected one set for all layers", m.key));
   out.set("rope_theta", scaling->f64("rope_theta", config.f64("rope_theta", 10000.0)));
   if (const double part = scaling->f64("partial_rotary_factor", config.f64("partial_rotary_factor", 1.0)); part != 1.0)
     out.set("rope_fraction", part);
   const int64_t longest = config.i64("max_position_embeddings", 0);
-  int64_t original = scaling->i64(
-      "original_max_position_embeddings",
-      config.i64("original_max_position_embeddings", original_absent ? original_absent : longest));
+  int64_t original =
+      scaling->i64("original_max_position_embeddings",
+                   config.i64("original_max_position_embeddings", original_absent ? original_absent : longest));
 
   std::string name = scaling->str("rope_type", scaling->str("type", "default"));
   scaling->mention("type");
@@ -104,7 +105,8 @@ void write_rope(const ModelKeys& model, Json& out) {
     scaling.set("original_max_position_embeddings", model.i64("rope_original_len"));
     if (name == "longrope") out.set("original_max_position_embeddings", model.i64("rope_original_len"));
   }
-  for (const auto& [hf, key] : {Number{"short_factor", "rope_short_factor"}, Number{"long_factor", "rope_long_factor"}}) {
+  for (const auto& [hf, key] :
+       {Number{"short_factor", "rope_short_factor"}, Number{"long_factor", "rope_long_factor"}}) {
     if (name != "longrope") break;
     Json list = Json::array();
     for (const double f : model.f64_list(key)) list.push(f);

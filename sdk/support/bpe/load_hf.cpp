@@ -15,7 +15,8 @@ using support::Json;
 
 class TokenizerJson {
  public:
-  explicit TokenizerJson(const std::string& path) : path_(path), root_(support::read_json_file(path, {uint64_t{1} << 28, 64})) {}
+  explicit TokenizerJson(const std::string& path)
+      : path_(path), root_(support::read_json_file(path, {uint64_t{1} << 28, 64})) {}
 
   Loaded load() const {
     const Json& model = root_.at("model");
@@ -24,7 +25,8 @@ class TokenizerJson {
       bad(fmt::format("is a {} that is not byte-level, expected a byte-level BPE", type));
     for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"})
       if (!model.str(key, "").empty()) bad(fmt::format("model.{} is \"{}\", expected none", key, model.str(key)));
-    if (model.find("dropout") && !model.at("dropout").is_null() && model.f64("dropout") != 0) bad("model.dropout is set");
+    if (model.find("dropout") && !model.at("dropout").is_null() && model.f64("dropout") != 0)
+      bad("model.dropout is set");
     normalizer();
     std::vector<Special> added = added_tokens();
     std::set<std::string> names;
@@ -73,7 +75,8 @@ class TokenizerJson {
       for (const char* flag : {"lstrip", "rstrip", "single_word"})
         if (t.boolean(flag, false))
           bad(fmt::format("added token \"{}\" has {}, which is not supported", t.str("content"), flag));
-      if (t.i64("id") < 0 || t.i64("id") > (1 << 28)) bad(fmt::format("added token \"{}\" has id {}", t.str("content"), t.i64("id")));
+      if (t.i64("id") < 0 || t.i64("id") > (1 << 28))
+        bad(fmt::format("added token \"{}\" has id {}", t.str("content"), t.i64("id")));
       out.push_back({t.str("content"), static_cast<int32_t>(t.i64("id"))});
     }
     return out;
@@ -163,8 +166,8 @@ Loaded load_hf(const std::string& path) {
   const Json roles = support::read_json_file(config);
   const auto token = [&](const char* key) {
     const std::string text = token_text(roles.find(key));
-    const bool known = std::any_of(loaded.specials.begin(), loaded.specials.end(),
-                                   [&](const Special& s) { return s.text == text; });
+    const bool known =
+        std::any_of(loaded.specials.begin(), loaded.specials.end(), [&](const Special& s) { return s.text == text; });
     return known ? text : std::string();
   };
   loaded.bos = token("bos_token");

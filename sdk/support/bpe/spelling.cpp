@@ -56,8 +56,8 @@ Loaded from_spelled(const std::vector<std::pair<std::string, int64_t>>& tokens, 
     const auto id_of = [&](const std::string& token) {
       const int32_t id = loaded.vocabulary.find(token.data(), token.size());
       if (id < 0)
-        throw Error(GESTALT_DATA_ERROR, fmt::format("[{}] {} uses a token that [{}] lacks", merges_file, m.where,
-                                                    tokens_file));
+        throw Error(GESTALT_DATA_ERROR,
+                    fmt::format("[{}] {} uses a token that [{}] lacks", merges_file, m.where, tokens_file));
       return id;
     };
     loaded.listed.push_back({id_of(m.a), id_of(m.b), id_of(m.a + m.b)});

@@ -86,6 +86,31 @@ bool is_text(const fs::path& target) {
   return std::find(head, head + in.gcount(), '\0') == head + in.gcount();
 }
 
+// A device that the command line names, or that a model of another program is to run on, brings the plugins of this
+// product that have it and kernels for it; a run file names its own.
+void use_device(Config& config, const Registry& registry, bool foreign) {
+  const ConfigNode* device = config.find("run.device");
+  if (!device || !device->is_string() || !(foreign || device->origin.kind == Origin::Kind::kFlag)) return;
+  const std::string name = device->as_string();
+  std::vector<std::string> use = config.str_list("plugins.use");
+  if (registry.component_entry(use, "device/1", name)) return;
+  const size_t named = use.size();
+  for (const Registry::Found& f : registry.found()) {
+    const Manifest& m = f.manifest;
+    const bool has_device = std::any_of(m.components.begin(), m.components.end(), [&](const ComponentEntry& c) {
+      return c.kind == "device/1" && c.name == name;
+    });
+    const bool has_kernels =
+        std::any_of(m.kernels.begin(), m.kernels.end(), [&](const KernelEntry& k) { return k.device == name; });
+    if (m.id.starts_with("gestalt.") && (has_device || has_kernels) && std::find(use.begin(), use.end(), m.id) == use.end())
+      use.push_back(m.id);
+  }
+  if (use.size() == named) return;
+  std::vector<ConfigNode> ids;
+  for (const std::string& id : use) ids.push_back(ConfigNode::string(id));
+  config.set("plugins.use", ConfigNode::array(std::move(ids)), Origin::of(Origin::Kind::kDefault, "the device " + name));
+}
+
 }  // namespace
 
 void publish_interfaces() { parallel(); }
@@ -132,6 +157,7 @@ Run::Run(const RunOptions& options) {
     fail(GESTALT_CONFIG_ERROR, "[plugins.trust] is 'locked', but '{}' was opened by plugin '{}', which no lock file names; "
          "write a run file", options.target.native(), foreign_->plugin());
   registry_.discover(plugin_search(search_of(config_, fs::absolute(file).parent_path()), trust));
+  use_device(config_, registry_, foreign_ != nullptr);
   const std::vector<std::string> use = config_.str_list("plugins.use");
   for (const std::string& id : use) registry_.find(id);
   check(config_, schema_of(config_, registry_, options.uses_data));

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "core/program/passes.h"
+#include "gestalt/abi/optimizer.h"
 
 namespace gestalt::core {
 
@@ -13,7 +14,8 @@ namespace {
 
 class Gradients {
  public:
-  Gradients(Builder& builder, const std::vector<const Parameter*>& parameters) : builder_(builder) {
+  Gradients(Builder& builder, const std::vector<const Parameter*>& parameters, bool scaled)
+      : builder_(builder), scaled_(scaled) {
     for (const Parameter* p : parameters) {
       if (!p->trainable) continue;
       Value* v = builder.program().find_input("param:" + p->path);
@@ -31,10 +33,7 @@ class Gradients {
     builder_.region = Region::kBackward;
     for (const Program::Loss& loss : program.losses) {
       builder_.path = "loss." + loss.name;
-      accumulate(loss.sum, builder_.op("core.fill", {},
-                                       {{"shape", std::vector<int64_t>{}},
-                                        {"dtype", std::string(dtype_name(loss.sum->type.dtype))},
-                                        {"value", 1.0}}));
+      accumulate(loss.sum, gradient_of_loss(std::string(dtype_name(loss.sum->type.dtype))));
     }
     for (auto it = forward.rbegin(); it != forward.rend(); ++it) backward(**it);
     send_to_sinks();
@@ -106,6 +105,17 @@ class Gradients {
     }
   }
 
+  // 1, or the loss scale out of the scalars that change between steps.
+  Value* gradient_of_loss(const std::string& dtype) {
+    const std::vector<int64_t> scalar;
+    if (!scaled_) return builder_.op("core.fill", {}, {{"shape", scalar}, {"dtype", dtype}, {"value", 1.0}});
+    Value* one = builder_.op("core.slice", {builder_.batch("step_scalars", true)},
+                             {{"dim", int64_t{0}},
+                              {"begin", int64_t{GESTALT_SCALAR_LOSS_SCALE}},
+                              {"end", int64_t{GESTALT_SCALAR_LOSS_SCALE + 1}}});
+    return builder_.op("core.cast", {builder_.op("core.reshape", {one}, {{"shape", scalar}})}, {{"dtype", dtype}});
+  }
+
   void accumulate(Value* v, Value* g) {
     if (auto it = wanted_.find(v); it != wanted_.end()) {
       contributions_.push_back({it->second, g});
@@ -171,12 +181,14 @@ class Gradients {
   std::unordered_map<Value*, Value*> grads_;
   std::vector<Contribution> contributions_;
   std::vector<std::string> unused_;
+  bool scaled_;
 };
 
 }  // namespace
 
-std::vector<std::string> add_gradients(Builder& builder, const std::vector<const Parameter*>& parameters) {
-  return Gradients(builder, parameters).run();
+std::vector<std::string> add_gradients(Builder& builder, const std::vector<const Parameter*>& parameters,
+                                       bool scaled) {
+  return Gradients(builder, parameters, scaled).run();
 }
 
 }  // namespace gestalt::core

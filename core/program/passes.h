@@ -11,8 +11,9 @@ namespace gestalt::core {
 // a device and are in bind.h and memory_plan.h.)
 
 // Appends the backward of the program's losses and sends the gradient of each parameter to the input "grad:PATH" (f32, or
-// f64 for f64). Returns the parameters that no loss depends on: nothing writes their gradient.
-std::vector<std::string> add_gradients(Builder& builder, const std::vector<const Parameter*>& parameters);
+// f64 for f64), times the loss scale among the step's scalars where `scaled`. Returns the parameters that no loss depends on: nothing writes their gradient.
+std::vector<std::string> add_gradients(Builder& builder, const std::vector<const Parameter*>& parameters,
+                                       bool scaled = false);
 
 // Removes nodes whose results nobody reads and that write nothing outside.
 void remove_dead_nodes(Program& program);

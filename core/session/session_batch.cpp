@@ -142,6 +142,13 @@ void Session::read_tensor(int32_t kind, const std::string& name, gestalt_view& o
     convert(bytes.data(), at.dtype, at.length, static_cast<float*>(out.data));
   else
     fail(GESTALT_INVALID_ARGUMENT, "[{}] got a view of {}, expected f32 or f64", name, dtype_name(out.dtype));
+  const double scale = kind == GESTALT_TENSOR_GRADIENT && trainer_ ? trainer_->loss_scale().value() : 1;
+  for (int64_t i = 0; scale != 1 && i < at.length; ++i) {
+    if (out.dtype == GESTALT_F64)
+      static_cast<double*>(out.data)[i] /= scale;
+    else
+      static_cast<float*>(out.data)[i] /= static_cast<float>(scale);
+  }
 }
 
 }  // namespace gestalt::core

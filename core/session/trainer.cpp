@@ -72,7 +72,7 @@ LossProgram::LossProgram(const Run& run, Machine& machine, const ModelTree& tree
           fail(GESTALT_CONFIG_ERROR, "[model] '{}' reports no loss, so it cannot be trained", tree.root().component);
         loss_name_ = program.losses[0].name;
         if (!train) return;
-        unused_ = add_gradients(builder, tree.parameters());
+        unused_ = add_gradients(builder, tree.parameters(), run.dtype() == GESTALT_F16);
         recompute(program, run.recompute_policy());
       });
   bind_inputs(*compiled_, tree, store, batch_.get(), &sums_, step_scalars, step_seed);
@@ -110,7 +110,8 @@ double LossProgram::run_eager(const FillBatch& fill, bool accumulate) {
 }
 
 Trainer::Trainer(const Run& run, Machine& machine, const ModelTree& tree, ParameterStore& store, DataSource* data)
-    : run_(run), tree_(tree), machine_(machine), store_(store), data_(data), schedule_(LearningRate::from(run.config())), seed_(run.seed()) {
+    : run_(run), tree_(tree), machine_(machine), store_(store), data_(data), schedule_(LearningRate::from(run.config())),
+      scale_(run.dtype() == GESTALT_F16), seed_(run.seed()) {
   const Config& config = run.config();
   global_batch_ = config.i64("train.global_batch");
   micro_batch_ = config.i64("train.micro_batch", global_batch_);
@@ -244,6 +245,7 @@ void Trainer::upload_seed() {
   host_seed_ = {static_cast<int32_t>(seed_), static_cast<int32_t>(seed_ >> 32), static_cast<int32_t>(step),
                 static_cast<int32_t>(step >> 32)};
   machine_.device().copy_to_device(step_seed_.data(), host_seed_.data(), sizeof(host_seed_), machine_.streams()[0]);
+  if (scale_.adapts()) upload_scalars(0, 0);
 }
 
 void Trainer::upload_scalars(double rate, double inv_tokens) {
@@ -251,7 +253,7 @@ void Trainer::upload_scalars(double rate, double inv_tokens) {
   host_scalars_[GESTALT_SCALAR_LR] = static_cast<float>(rate);
   host_scalars_[GESTALT_SCALAR_STEP] = static_cast<float>(steps_done_ + 1);
   host_scalars_[GESTALT_SCALAR_INV_TOKENS] = static_cast<float>(inv_tokens);
-  host_scalars_[GESTALT_SCALAR_LOSS_SCALE] = 1;
+  host_scalars_[GESTALT_SCALAR_LOSS_SCALE] = static_cast<float>(scale_.value());
   machine_.device().copy_to_device(step_scalars_.data(), host_scalars_.data(), sizeof(host_scalars_),
                                    machine_.streams()[0]);
 }
@@ -311,7 +313,7 @@ gestalt_step_result Trainer::step() {
 // The update with the gradients of the batches whose weight r holds.
 void Trainer::finish(gestalt_step_result& r, double rate) {
   r.lr = rate;
-  upload_scalars(r.lr, r.weight > 0 ? 1 / r.weight : 0);
+  upload_scalars(r.lr, r.weight > 0 ? 1 / (r.weight * scale_.value()) : 0);
   update_->attach(machine_.arenas());
   if (eager_)
     update_->executable().run_eager(machine_.streams(), false, false);
@@ -325,6 +327,7 @@ void Trainer::finish(gestalt_step_result& r, double rate) {
   r.loss = r.weight > 0 ? sum / r.weight : 0;
   r.grad_norm = static_cast<double>(norm);
   r.skipped = clip < 0;
+  scale_.step(!r.skipped);
   r.step = ++steps_done_;
 }
 

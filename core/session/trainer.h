@@ -7,6 +7,7 @@
 
 #include "core/session/data_source.h"
 #include "core/session/learning_rate.h"
+#include "core/session/loss_scale.h"
 #include "core/session/parameter_store.h"
 #include "core/session/run.h"
 #include "gestalt/abi/session.h"
@@ -80,6 +81,8 @@ class Trainer {
   }
   const std::vector<gestalt_optimizer_state>& optimizer_states() const { return states_; }
   LossProgram& loss_program() { return *loss_; }
+  // Gradient buffers hold the gradient times this.
+  LossScale& loss_scale() { return scale_; }
   const Compiled& update_program() const { return *update_; }
   // Gradients of samples of the train split without an update, for gradient checks. Returns the loss sum.
   double accumulate_gradients(const std::vector<int64_t>& samples);
@@ -101,6 +104,7 @@ class Trainer {
   Instance optimizer_;
   std::vector<gestalt_optimizer_state> states_;
   LearningRate schedule_;
+  LossScale scale_;
   uint64_t seed_;
   int64_t global_batch_, micro_batch_;
   double clip_;

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Random bits, uniforms and normals of philox.h are the same on the GPU as on the CPU, a million of each.
 set -u -o pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/.."
+include=include  # in a packed folder
+[ -d "$include" ] || include=../sdk/include
 nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
 if [ ! -x "$nvcc" ]; then
   echo "nvcc is not installed"
@@ -46,5 +48,5 @@ int main() {
 }
 CUDA
 "$nvcc" -std=c++20 -O2 --use_fast_math -gencode=arch=compute_80,code=compute_80 \
-  -Isdk/include "$out/philox.cu" -o "$out/philox" || exit 1
+  -I"$include" "$out/philox.cu" -o "$out/philox" || exit 1
 "$out/philox"

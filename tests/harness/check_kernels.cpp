@@ -174,7 +174,8 @@ void check_kernels(const CheckContext& c) {
       }
       ++served;
       KernelCheck check(c, k, dtype);
-      for (const Case& one_case : c.d.cases) check.one(one_case);
+      for (const Case& one_case : c.d.cases)
+        if (!(c.small && one_case.large)) check.one(one_case);
       for (const auto& [planned, actual] : c.d.grows) check.grows(planned, actual);
       check.bad_values(c.d.cases.at(0));
     }

@@ -15,6 +15,7 @@ struct CheckContext {
   std::string backend;  // only this one; empty: every
   Report& report;
   uint64_t seed;
+  bool small;  // without the large cases, for checkers that slow everything down
 
   std::vector<core::KernelRef> kernels() const;
   // "core.add gestalt.cpu bf16 'broadcast b'": begins the report's entry.

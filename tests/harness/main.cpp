@@ -21,11 +21,11 @@ struct Options {
   std::vector<std::string> search, plugins = {"gestalt.device_cpu", "gestalt.device_sim", "gestalt.kernels_cpu"};
   std::set<std::string> checks;
   uint64_t seed = 20251;
-  bool list = false, matrix = false, speed = false, large = false, complete = false;
+  bool small = false, list = false, matrix = false, speed = false, large = false, complete = false;
 };
 
 constexpr const char* kUsage =
-    "gestalt_harness [--op NAME]... [--family NAME]... [--backend NAME] [--check NAME]... [--seed N]\n"
+    "gestalt_harness [--op NAME]... [--family NAME]... [--backend NAME] [--check NAME]... [--seed N] [--small]\n"
     "                [--device cpu|cuda] [--plugins DIR]... [--use PLUGIN]...\n"
     "                [--list | --matrix | --compare FILE | --complete | --speed | --speed-large]\n"
     "checks: kernel, program, gradient, bad\n";
@@ -56,6 +56,8 @@ Options parse(int argc, char** argv) {
       o.plugins.push_back(value(i));
     else if (a == "--compare")
       o.compare = value(i);
+    else if (a == "--small")
+      o.small = true;
     else if (a == "--list")
       o.list = true;
     else if (a == "--matrix")
@@ -92,7 +94,7 @@ int compare_file(const std::string& path, const std::string& text) {
 
 void check_op(const Environment& e, const Options& o, const Description& d, Report& report) {
   const core::OpDef& op = e.ops.get(d.op);
-  const CheckContext c{e, d, op, o.backend, report, o.seed};
+  const CheckContext c{e, d, op, o.backend, report, o.seed, o.small};
   if (o.speed) return print_speed(c);
   core::set_num_threads(1);
   if (op.view) {

@@ -192,7 +192,11 @@ std::vector<Description> describe() {
       queries("tiles", {333, 2, 1, 8, 8}, {0, 300, 333}, how(true), true),
       queries("tiles, not causal", {333, 2, 1, 8, 8}, {0, 300, 333}, how(false), true),
       queries("tiles, window", {700, 2, 1, 8, 8}, {0, 650, 700}, how(true, 0, 300), true),
-      queries("tiles, all of it", {333, 2, 1, 8, 8}, {0, 300, 333}, how(true, 0, 100, 2), true, {true, 310})};
+      queries("tiles, all of it", {333, 2, 1, 8, 8}, {0, 300, 333}, how(true, 0, 100, 2), true, {true, 310}),
+      queries("heads of 64", {90, 4, 2, 64, 64}, {3, 75, 80, 88}, how(true), true),
+      queries("heads of 64, not causal", {90, 2, 1, 64, 64}, {0, 70, 90}, how(false), true),
+      queries("heads of 64, window", {200, 2, 2, 64, 64}, {0, 190, 200}, how(true, 0, 70), true),
+      queries("heads of 128", {150, 2, 1, 128, 128}, {0, 129, 150}, how(true), true)};
   std::vector<Case> backward = {
       queries_bwd("small", {7, 2, 2, 4, 4}, {0, 7}, how(true)),
       queries_bwd("segments", {9, 2, 2, 4, 4}, {0, 4, 5, 9, 9, 9}, how(true)),
@@ -213,11 +217,16 @@ std::vector<Description> describe() {
       queries_bwd("empty", {0, 2, 2, 4, 4}, {0, 0}, how(true)),
       queries_bwd("tiles", {333, 2, 1, 8, 8}, {0, 300, 333}, how(true), true),
       queries_bwd("tiles, not causal", {333, 2, 1, 8, 8}, {0, 300, 333}, how(false), true),
-      queries_bwd("tiles, all of it", {333, 2, 1, 8, 8}, {0, 300, 333}, how(true, 0, 100, 2), true, {true, 310})};
+      queries_bwd("tiles, all of it", {333, 2, 1, 8, 8}, {0, 300, 333}, how(true, 0, 100, 2), true, {true, 310}),
+      queries_bwd("heads of 64", {90, 4, 2, 64, 64}, {3, 75, 80, 88}, how(true), true),
+      queries_bwd("heads of 64, not causal", {90, 2, 1, 64, 64}, {0, 70, 90}, how(false), true),
+      queries_bwd("heads of 64, window", {200, 2, 2, 64, 64}, {0, 190, 200}, how(true, 0, 70), true),
+      queries_bwd("heads of 128", {150, 2, 1, 128, 128}, {0, 129, 150}, how(true), true)};
   return {{.op = "core.attention",
            .reference = attention,
            .cases = forward,
            .loosen = 10,
+           .inner_roundings = {{"gestalt.flash", 2}},
            .any_size = {2, 3},
            .grows = {{queries("", {333, 2, 1, 8, 8}, {0, 300, 333}, how(true)),
                       queries("fewer tokens", {40, 2, 1, 8, 8}, {0, 10, 40}, how(true))}},
@@ -229,6 +238,7 @@ std::vector<Description> describe() {
            .cases = backward,
            .gradient = false,
            .loosen = 40,
+           .inner_roundings = {{"gestalt.flash", 4}},
            .any_size = {3},
            .grows = {{queries_bwd("", {333, 2, 1, 8, 8}, {0, 300, 333}, how(true)),
                       queries_bwd("fewer tokens", {40, 2, 1, 8, 8}, {0, 10, 40}, how(true))}},

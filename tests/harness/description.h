@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -83,6 +84,8 @@ struct Description {
   std::vector<uint32_t> dtypes = kFloats;      // some kernel must serve each
   bool gradient = true;                        // the op has one
   double loosen = 1;                           // of the tolerance of the arithmetic (not of the last rounding)
+  // By backend: how many times a typical element is rounded to 16 bits inside a kernel for 16-bit types.
+  std::map<std::string, double> inner_roundings{};
   bool any_dtype = false, any_rank = false;    // input 0 may be of any
   std::vector<size_t> any_size{};              // inputs of cases[0] whose last dimension nothing else fixes
   std::vector<std::pair<Case, Case>> grows{};  // prepared for the first, run with the second (ANY_SHAPE)

@@ -126,7 +126,8 @@ double epsilon(uint32_t dtype) {
 
 }  // namespace
 
-std::string compare(const Values& got, const Values& want, uint32_t out_dtype, uint32_t tested, double loosen) {
+std::string compare(const Values& got, const Values& want, uint32_t out_dtype, uint32_t tested, double loosen,
+                    double inner) {
   if (got.size() != want.size())
     return fmt::format("the reference has {} elements, the output {}", want.size(), got.size());
   double squares = 0;
@@ -139,7 +140,7 @@ std::string compare(const Values& got, const Values& want, uint32_t out_dtype, u
   int64_t at = -1;
   for (int64_t i = 0; i < got.size(); ++i) {
     const double allowed = arithmetic * std::max(std::abs(want[i]), typical) + epsilon(out_dtype) * std::abs(want[i]) +
-                           (out_dtype == GESTALT_F16 ? 6e-8 : 0) + floor;
+                           (out_dtype == GESTALT_F16 ? 6e-8 : 0) + floor + inner * epsilon(tested) * typical;
     const double off = std::abs(got[i] - want[i]);
     const double ratio = std::isfinite(got[i]) ? (off == 0 ? 0 : off / std::max(allowed, 1e-300)) : INFINITY;
     if (ratio > worst) {

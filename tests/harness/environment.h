@@ -70,7 +70,8 @@ std::vector<OutType> infer_outputs(const Environment& e, const core::OpDef& op, 
 core::TensorType type_of(uint32_t dtype, const Shape& shape);
 
 // Empty when `got` equals `want` within what `dtype` under test and the output's own dtype allow; else the worst
-// element.
-std::string compare(const Values& got, const Values& want, uint32_t out_dtype, uint32_t tested, double loosen);
+// element. `inner`: roundings of a typical element to the dtype under test that happen inside the kernel.
+std::string compare(const Values& got, const Values& want, uint32_t out_dtype, uint32_t tested, double loosen,
+                    double inner = 0);
 
 }  // namespace gestalt::harness

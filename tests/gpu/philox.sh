@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Random bits, uniforms and normals of philox.h are the same on the GPU as on the CPU, a million of each.
 set -u -o pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit 1
 include=include  # in a packed folder
 [ -d "$include" ] || include=../sdk/include
 nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)

@@ -55,11 +55,11 @@ part() {
 }
 # together NAME LIMIT WIDTH: lines "NAME<tab>COMMAND" on the input, WIDTH at a time; one report a line.
 together() {
-  local name=$1 limit=$2 width=$3 began=$SECONDS line
+  local name=$1 limit=$2 width=$3 began=$SECONDS
   [[ $name =~ $only ]] || { cat >/dev/null; return 0; }
   export logs limit
   tr '\n' '\0' | xargs -0 -P "$width" -I{} bash -c '
-    line=$1 one=${1%%$'"'\t'"'*} command=${1#*$'"'\t'"'} status=0 began=$SECONDS
+    one=${1%%$'"'\t'"'*} command=${1#*$'"'\t'"'} status=0 began=$SECONDS
     timeout "$limit" bash -c "$command" >"$logs/${one//\//_}.log" 2>&1 || status=$?
     printf "%s\t%s\t%s\t%s\n" "$one" "$status" "$((SECONDS - began))" "$(tail -n 1 "$logs/${one//\//_}.log" | cut -c1-120)"' _ {} |
     sort >"$logs/$name.done"

@@ -33,12 +33,16 @@ for program in gestalt gestalt_harness; do
   cp "$build/bin/$program" "$out/bin/"
   strip "$out/bin/$program"
 done
+# Beside bin, as in the build: a program finds its plugins from where it lies.
+mkdir -p "$out/tests"
+cp "$build/tests/test_training_cuda" "$build/tests/test_device_cuda" "$out/tests/"
+strip "$out"/tests/*
 # Plugins go as they are: a manifest holds the hash of its library.
 for folder in "$build"/lib/gestalt/plugins/*/; do
   [ -f "$folder/plugin.toml" ] && cp -r "$folder" "$out/lib/gestalt/plugins/"
 done
 # Everything but the C library: the two must be of one machine.
-for file in "$out"/bin/* "$out"/lib/gestalt/plugins/*/*.so; do ldd "$file"; done |
+for file in "$out"/bin/* "$out"/tests/* "$out"/lib/gestalt/plugins/*/*.so; do ldd "$file"; done |
   awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
   { grep -vE '/(ld-linux[^/]*|libc|libm|libdl|libpthread|librt|libresolv)\.so' || true; } |
   while read -r library; do cp -L "$library" "$out/libs/"; done

@@ -71,6 +71,7 @@ say "$(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,nohe
 say "vendor libraries: ${vendor:-none}"
 
 part philox 60 bash "$home/gpu/philox.sh"
+part training 150 "$home/tests/test_training_cuda" --use-colour no
 
 families=$(gestalt_harness --list | cut -d' ' -f1 | sort -u)
 for f in $families; do printf 'harness/%s\tgestalt_harness --device cuda --family %s\n' "$f" "$f"; done | together harness 150 16

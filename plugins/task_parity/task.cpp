@@ -21,7 +21,7 @@ class ParityTask : public Task {
  public:
   static constexpr std::string_view name = "parity";
   static constexpr std::string_view usage =
-      "gestalt parity DIR|MODEL [--golden FILE] [--json] [--set KEY=VALUE]... [--device NAME]";
+      "gestalt parity DIR|MODEL [--golden FILE] [--losses FILE] [--json] [--set KEY=VALUE]... [--device NAME]";
   static constexpr uint64_t flags = GESTALT_TASK_MAY_TAKE_RUN | GESTALT_TASK_USES_DATA;
   // The training of the reference curves.
   static constexpr std::string_view defaults = R"([plugins]
@@ -45,7 +45,7 @@ global_batch = 1
   ParityTask(Host, Attrs) {}
 
   void run(Session& session) override {
-    const support::Flags f(session.arguments(), {"golden"}, {"json"});
+    const support::Flags f(session.arguments(), {"golden", "losses"}, {"json"});
     if (f.words().size() != 1)
       throw Error(GESTALT_USAGE_ERROR, fmt::format("[parity] expected one folder; usage: {}", usage));
     const std::string& path = f.words()[0];

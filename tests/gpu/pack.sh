@@ -53,7 +53,14 @@ if [ -d "$shared/golden/hf" ]; then
   cp "$shared/golden/stories260K_golden.json" "$out/golden/"
   cp "$shared/data/weights/stories260K.bin" "$out/weights/"
 fi
-cp tests/gpu/*.sh tests/gpu/*.toml "$out/gpu/" 2>/dev/null || true
+# GPT-2's tokens of a text, for the long training.
+if [ -d "$shared/data/text" ]; then
+  xz -dc "$shared/data/tokenizers/r50k_base.tiktoken.xz" >"$out/ranks.tiktoken"
+  "$build/bin/gestalt" data tokenize --input "$shared/data/text/tinyshakespeare_input.txt" --output "$out/tokens" \
+    --ranks "$out/ranks.tiktoken" --pattern gpt2
+  rm -f "$out/ranks.tiktoken" "$out/tokens.idx"
+fi
+cp tests/gpu/*.sh tests/gpu/*.py tests/gpu/*.toml "$out/gpu/" 2>/dev/null || true
 cp -r sdk/include "$out/include"
 chmod -R u+w "$out"
 bytes=$(du -sb "$out" | cut -f1)

@@ -2,17 +2,19 @@
 # Everything that needs a GPU, from a folder made by pack.sh: the op harness on the device, parity of every golden model
 # in f32 and bf16, direct, captured and on two streams, the memory and race checkers, and first speeds.
 #
-#   bash gpu/run.sh [--only PATTERN] [--results FOLDER]
+#   bash gpu/run.sh [--only PATTERN] [--long] [--results FOLDER]
 #
+# --long adds a training of 1,000 steps beside torch.
 # One line a part, a short table last; logs in the results folder (default: $OUT, else results beside the script).
 # Exit 77 without a GPU.
 set -u -o pipefail
 home=$(cd "$(dirname "$0")/.." && pwd)
-only=. results=${OUT:-$home/results}
+only=. results=${OUT:-$home/results} long=0
 while [ $# -gt 0 ]; do
   case "$1" in
     --only) only=$2 && shift ;;
     --results) results=$2 && shift ;;
+    --long) long=1 ;;
     *) echo "[run.sh] unknown argument, got '$1'" >&2 && exit 2 ;;
   esac
   shift
@@ -101,6 +103,7 @@ if command -v compute-sanitizer >/dev/null 2>&1; then
 fi
 
 [ -f "$home/gpu/bench.sh" ] && part bench 200 bash "$home/gpu/bench.sh" "$home" "$logs" "$results"
+[ "$long" -eq 1 ] && [ -f "$home/tokens.bin" ] && part curve 400 bash "$home/gpu/curve.sh" "$home" "$logs" "$results"
 
 # The logs of what failed, and one file of all.
 for log in "$logs"/*.log; do printf '===== %s\n' "$(basename "$log" .log)" && tail -n 60 "$log"; done >"$results/logs.txt"

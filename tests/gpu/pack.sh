@@ -5,8 +5,8 @@
 #
 #   bash tests/gpu/pack.sh [--build FOLDER] [--out FOLDER]
 #
-# The default is build/gpu and build/gpu_pack. The other machine needs a driver, and for products by cuBLASLt and
-# attention by cuDNN those libraries (the CUDA toolkit or Python's packages have them); it builds nothing.
+# The default is build/gpu and build/gpu_pack. The other machine needs a driver and, for products by cuBLASLt, that library
+# (the CUDA toolkit or Python's packages have it); it builds nothing.
 set -eu -o pipefail
 cd "$(dirname "$0")/../.."
 build=build/gpu out=build/gpu_pack own_build=1
@@ -41,10 +41,10 @@ strip "$out"/tests/*
 for folder in "$build"/lib/gestalt/plugins/*/; do
   [ -f "$folder/plugin.toml" ] && cp -r "$folder" "$out/lib/gestalt/plugins/"
 done
-# Everything but the C library: the two must be of one machine.
+# Everything but the C and C++ libraries, which a newer machine has too.
 for file in "$out"/bin/* "$out"/tests/* "$out"/lib/gestalt/plugins/*/*.so; do ldd "$file"; done |
   awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
-  { grep -vE '/(ld-linux[^/]*|libc|libm|libdl|libpthread|librt|libresolv)\.so' || true; } |
+  { grep -vE '/(ld-linux[^/]*|libc|libm|libdl|libpthread|librt|libresolv|libstdc\+\+|libgcc_s)\.so' || true; } |
   while read -r library; do cp -L "$library" "$out/libs/"; done
 shared=../shared
 [ -d "$shared" ] || shared=${GESTALT_SHARED:-/nonexistent}

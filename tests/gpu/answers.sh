@@ -46,23 +46,17 @@ head -c 20000 /dev/zero | tr '\0' 'x' >"$work/text.txt"
 driver() {
   mkdir -p "$work/$1"
   cat >"$work/$1.c" <<'C'
-#include <stddef.h>
+#include <string.h>
 static int answer(void) { return RESULT; }
 int cuDriverGetVersion(int* version) { *version = VERSION; return 0; }
-int cuGetProcAddress_v2(const char* name, void** function, int version, unsigned long flags, void* status) {
+int cuGetProcAddress_v2(const char* name, void** function, int version, unsigned long flags, int* status) {
   (void)version, (void)flags;
-  const char* wanted = "cuDriverGetVersion";
-  size_t i = 0;
-  while (name[i] && name[i] == wanted[i]) ++i;
-  *function = name[i] == wanted[i] ? (void*)cuDriverGetVersion : (void*)answer;
-  if (status) *(int*)status = 0;
+  *function = strcmp(name, "cuDriverGetVersion") == 0 ? (void*)cuDriverGetVersion
+            : strcmp(name, "cuGetProcAddress") == 0   ? (void*)cuGetProcAddress_v2
+                                                      : (void*)answer;
+  if (status) *status = 0;
   return 0;
 }
-int cuGetProcAddress(const char* name, void** function, int version, unsigned long flags) {
-  return cuGetProcAddress_v2(name, function, version, flags, NULL);
-}
-int cuInit(unsigned flags) { (void)flags; return RESULT; }
-int cuGetExportTable(const void** table, const void* id) { (void)id; *table = NULL; return RESULT; }
 C
   ${CC:-cc} -shared -fPIC -DVERSION="$2" -DRESULT="$3" -o "$work/$1/libcuda.so.1" "$work/$1.c"
 }

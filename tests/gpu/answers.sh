@@ -80,7 +80,7 @@ if nvidia-smi -L >/dev/null 2>&1; then
 else
   answers "no driver" "unavailable because no NVIDIA driver is installed"
 fi
-driver old 11040 0
+driver old 11040 999
 answers "old driver" "unavailable because the driver is too old: it serves CUDA 11.4, expected" LD_LIBRARY_PATH="$work/old"
 driver empty 13000 100
 answers "no GPU" "unavailable because there is no GPU" LD_LIBRARY_PATH="$work/empty"

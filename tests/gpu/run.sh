@@ -105,8 +105,7 @@ fi
 [ -f "$home/gpu/bench.sh" ] && part bench 200 bash "$home/gpu/bench.sh" "$home" "$logs" "$results"
 [ "$long" -eq 1 ] && [ -f "$home/tokens.bin" ] && part curve 400 bash "$home/gpu/curve.sh" "$home" "$logs" "$results"
 
-# The logs of what failed, and one file of all.
-for log in "$logs"/*.log; do printf '===== %s\n' "$(basename "$log" .log)" && tail -n 60 "$log"; done >"$results/logs.txt"
+tar -czf "$results/logs.tgz" -C "$logs" $(cd "$logs" && echo ./*.log)
 say "$passed passed, $failed failed"
 grep '^FAIL' "$results/table.txt"
 [ "$failed" -eq 0 ]

@@ -9,7 +9,7 @@ namespace gestalt::core {
 // so a gradient of the logits is at most about 1 and the first factor may be modest. Other dtypes: always 1.
 class LossScale {
  public:
-  static constexpr double kFirst = 4096, kMin = 1, kMax = 16777216;
+  static constexpr double kFirst = 64, kMin = 1, kMax = 16777216;
   static constexpr int64_t kInterval = 1000;
 
   explicit LossScale(bool adapts) : adapts_(adapts), value_(adapts ? kFirst : 1) {}

@@ -12,14 +12,14 @@ namespace gestalt::kernels_cuda {
 // What the kernels are given: addresses and strides in elements.
 struct FlashView {
   void* data;
-  int64_t token, head;  // strides
+  int64_t token, head, feature;  // strides
 };
 
 struct FlashPlan {
   bool causal;
   int64_t window;
   float scale;
-  int64_t tokens, heads, key_heads, num_starts;
+  int64_t tokens, heads, key_heads, num_starts, starts_stride;
   bool wide_starts;  // seq_starts are i64
   const void* starts;
 };
@@ -49,12 +49,10 @@ class FlashShape {
       throw Unsupported("flash: value heads of " + std::to_string(v.dim(2)) + " features, expected those of the keys, " +
                         std::to_string(q.dim(2)));
     if (q.dim(0) == 0) throw Unsupported("flash: no tokens");
-    if (starts.dim(0) > 1 && starts.stride(0) != 1) throw Unsupported("flash: seq_starts is not contiguous");
     if (plan.attrs().f64("softcap", 0) != 0) throw Unsupported("flash: softcap is not served");
     if (plan.attrs().f64("p", 0) != 0) throw Unsupported("flash: dropout is not served");
     if (plan.has_in(extra)) throw Unsupported("flash: sinks are not served");
     if (plan.has_in(extra + 1)) throw Unsupported("flash: a bias is not served");
-    for (View view : {q, k, v}) need_rows(view);
     causal_ = plan.attrs().boolean("causal", true);
     window_ = plan.attrs().i64("window", 0);
     if (window_ < 0)
@@ -65,15 +63,10 @@ class FlashShape {
     scale_ = static_cast<float>(scale > 0 ? scale : 1 / std::sqrt(static_cast<double>(q.dim(2))));
   }
 
-  // Rows of features must be contiguous.
-  static void need_rows(View view) {
-    if (view.stride(2) != 1) throw Unsupported("flash: the features of a head are not contiguous in " + describe(view));
-  }
-
   FlashPlan of(Call call) const {
     const View q = call.in(0), starts = call.in(3);
-    return {causal_, window_, scale_, q.dim(0), q.dim(1), call.in(1).dim(1), starts.dim(0), starts.is(kI64),
-            starts.data<void>()};
+    return {causal_, window_, scale_, q.dim(0), q.dim(1), call.in(1).dim(1), starts.dim(0),
+            starts.stride(0), starts.is(kI64), starts.data<void>()};
   }
 
  private:
@@ -82,6 +75,6 @@ class FlashShape {
   float scale_ = 1;
 };
 
-inline FlashView flash_view(View x) { return {x.data<void>(), x.stride(0), x.stride(1)}; }
+inline FlashView flash_view(View x) { return {x.data<void>(), x.stride(0), x.stride(1), x.ndim() > 2 ? x.stride(2) : 1}; }
 
 }  // namespace gestalt::kernels_cuda

@@ -96,18 +96,18 @@ template <class T, int Rows, int D>
 __device__ __forceinline__ void load_tile(T* tile, FlashView x, int64_t head, int64_t first, int64_t end) {
   constexpr int kRow = D + kFlashPad, kVector = 8, kPieces = D / kVector;
   const T* from = static_cast<const T*>(x.data) + head * x.head;
-  const bool aligned = (reinterpret_cast<uintptr_t>(from) | static_cast<uintptr_t>(x.token * 2)) % 16 == 0;
+  const bool aligned = x.feature == 1 && (reinterpret_cast<uintptr_t>(from) | static_cast<uintptr_t>(x.token * 2)) % 16 == 0;
   for (int i = static_cast<int>(threadIdx.x); i < Rows * kPieces; i += kFlashThreads) {
     const int row = i / kPieces, column = i % kPieces * kVector;
     T* to = tile + row * kRow + column;
-    const T* at = from + (first + row) * x.token + column;
+    const T* at = from + (first + row) * x.token + column * x.feature;
     if (first + row >= end) {
       *reinterpret_cast<uint4*>(to) = make_uint4(0, 0, 0, 0);
     } else if (aligned) {
       const auto shared = static_cast<uint32_t>(__cvta_generic_to_shared(to));
       asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\n" ::"r"(shared), "l"(at) : "memory");
     } else {
-      for (int e = 0; e < kVector; ++e) to[e] = at[e];
+      for (int e = 0; e < kVector; ++e) to[e] = at[e * x.feature];
     }
   }
 }
@@ -124,8 +124,8 @@ struct Segment {
 };
 __device__ inline Segment segment_of(const FlashPlan& p, int64_t token) {
   const auto start = [&](int64_t i) {
-    const int64_t s = p.wide_starts ? static_cast<const int64_t*>(p.starts)[i]
-                                    : static_cast<int64_t>(static_cast<const int32_t*>(p.starts)[i]);
+    const int64_t s = p.wide_starts ? static_cast<const int64_t*>(p.starts)[i * p.starts_stride]
+                                    : static_cast<int64_t>(static_cast<const int32_t*>(p.starts)[i * p.starts_stride]);
     return s < 0 ? 0 : s > p.tokens ? p.tokens : s;
   };
   if (p.num_starts < 2 || token >= p.tokens) return {0, 0};

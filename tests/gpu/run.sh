@@ -53,7 +53,7 @@ part() {
   shift 2
   [[ $name =~ $only ]] || return 0
   timeout "$limit" "$@" >"$logs/${name//\//_}.log" 2>&1 || status=$?
-  report "$name" "$status" $((SECONDS - began)) "$(tail -n 1 "$logs/${name//\//_}.log" | cut -c1-120)"
+  report "$name" "$status" $((SECONDS - began)) "$(grep -v "^$" "$logs/${name//\//_}.log" | tail -n 1 | cut -c1-120)"
 }
 # together NAME LIMIT WIDTH: lines "NAME<tab>COMMAND" on the input, WIDTH at a time; one report a line.
 together() {
@@ -76,7 +76,8 @@ part philox 60 bash "$home/gpu/philox.sh"
 part training 150 "$home/tests/test_training_cuda" --use-colour no
 
 families=$(gestalt_harness --list | cut -d' ' -f1 | sort -u)
-for f in $families; do printf 'harness/%s\tgestalt_harness --device cuda --family %s\n' "$f" "$f"; done | together harness 150 16
+for f in $families; do printf 'harness/%s\tgestalt_harness --device cuda --family %s\n' "$f" "$f"; done >"$logs/harness.list"
+together harness 150 16 <"$logs/harness.list"
 
 models="gpt2 llama qwen3 mistral-window olmo2 gemma2"
 {
@@ -89,7 +90,8 @@ models="gpt2 llama qwen3 mistral-window olmo2 gemma2"
     printf 'parity/%s/plain\tgestalt parity %s/golden/%s --device cuda --set "kernels.cuda=['"'gestalt.cuda'"']"\n' "$m" "$home" "$m"
   done
   printf 'parity/stories260K\tgestalt parity %s/weights/stories260K.bin --golden %s/golden/stories260K_golden.json --device cuda\n' "$home" "$home"
-} | together parity 90 12
+} >"$logs/parity.list"
+together parity 90 12 <"$logs/parity.list"
 
 if command -v compute-sanitizer >/dev/null 2>&1; then
   for tool in memcheck racecheck; do
@@ -99,7 +101,8 @@ if command -v compute-sanitizer >/dev/null 2>&1; then
       printf '%s/%s\tcompute-sanitizer --tool %s --error-exitcode 9 --target-processes all gestalt_harness --device cuda --family %s --check kernel %s\n' \
         "$tool" "$f" "$tool" "$f" "$small"
     done
-  done | together sanitizer 150 16
+  done >"$logs/sanitizer.list"
+  together sanitizer 150 16 <"$logs/sanitizer.list"
 fi
 
 [ -f "$home/gpu/bench.sh" ] && part bench 200 bash "$home/gpu/bench.sh" "$home" "$logs" "$results"

@@ -113,7 +113,8 @@ std::string to_json(const CheckpointManifest& m) {
   }
   return support::write_json(
              Json::object({{"format", "gestalt.checkpoint"}, {"version", kVersion}, {"step", m.state.step}, {"samples", m.state.samples},
-                           {"data_digest", m.state.data_digest}, {"tokenizer", m.state.tokenizer}, {"previous", m.previous},
+                           {"data_digest", m.state.data_digest}, {"tokenizer", m.state.tokenizer},
+                           {"loss_scale", m.state.loss_scale}, {"good_steps", m.state.good_steps}, {"previous", m.previous},
                            {"seed", m.seed}, {"attempt", m.attempt}, {"component", m.component}, {"mesh", m.mesh},
                            {"state", m.digest}, {"files", std::move(files)}, {"tensors", std::move(tensors)}}),
              1) +
@@ -128,7 +129,8 @@ CheckpointManifest parse_checkpoint_manifest(std::string_view text, const std::s
     if (json.str("format") != "gestalt.checkpoint" || json.i64("version") != kVersion)
       refuse(fmt::format("is format '{}' version {}, expected 'gestalt.checkpoint' version {}", escape_controls(json.str("format")),
                          json.i64("version"), kVersion));
-    m.state = {json.i64("step"), json.i64("samples"), json.str("data_digest"), json.str("tokenizer")};
+    m.state = {json.i64("step"), json.i64("samples"), json.str("data_digest"), json.str("tokenizer"),
+               json.i64("loss_scale", 0), json.i64("good_steps", 0)};
     m.previous = json.i64("previous");
     m.seed = json.at("seed").u64();
     m.attempt = json.str("attempt");

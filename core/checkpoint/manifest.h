@@ -15,6 +15,8 @@ struct TrainingState {
   int64_t samples = 0;      // samples consumed
   std::string data_digest;  // of the train split; empty without data
   std::string tokenizer;    // fingerprint, hex; empty without a tokenizer
+  int64_t loss_scale = 0;   // of an f16 run: a power of two; else 0
+  int64_t good_steps = 0;   // since the loss scale changed
 };
 
 struct StoredFile {

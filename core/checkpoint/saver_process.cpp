@@ -39,12 +39,12 @@ Json json_of(const SaveJob& job, const char* staging, uint64_t bytes) {
                                {"parts", json_of(t.parts)}, {"at", static_cast<int64_t>(t.data - staging)}}));
   const TrainingState& s = job.state;
   return Json::object({{"op", "save"}, {"bytes", bytes}, {"step", s.step}, {"samples", s.samples}, {"data_digest", s.data_digest},
-                       {"tokenizer", s.tokenizer}, {"seed", job.seed}, {"mesh", job.mesh},
+                       {"tokenizer", s.tokenizer}, {"loss_scale", s.loss_scale}, {"good_steps", s.good_steps}, {"seed", job.seed}, {"mesh", job.mesh},
                        {"verify", static_cast<int64_t>(job.verify)}, {"texts", std::move(texts)}, {"tensors", std::move(tensors)}});
 }
 
 SaveJob job_of(const Json& j, const char* staging) {
-  SaveJob job{{j.i64("step"), j.i64("samples"), j.str("data_digest"), j.str("tokenizer")}, j.at("seed").u64(), j.str("mesh"), {}, {},
+  SaveJob job{{j.i64("step"), j.i64("samples"), j.str("data_digest"), j.str("tokenizer"), j.i64("loss_scale"), j.i64("good_steps")}, j.at("seed").u64(), j.str("mesh"), {}, {},
               static_cast<Verify>(j.i64("verify"))};
   for (const Json& t : j.at("texts").items()) job.texts.emplace_back(t.str("name"), t.str("content"));
   for (const Json& t : j.at("tensors").items())

@@ -129,6 +129,7 @@ void Session::resume_training() {
     fail(GESTALT_CONFIG_ERROR, "[train.global_batch] the checkpoint has consumed {} samples in {} steps, which does not fit a "
          "global batch of {}", state.samples, state.step, batch);
   trainer_->set_steps_done(state.step);
+  if (state.loss_scale > 0) trainer_->loss_scale().restore(static_cast<double>(state.loss_scale), state.good_steps);
   // Of what is in the model now, not of what the file says.
   const std::string digest = digest_of(model_state(), state);
   if (digest != expected)
@@ -205,6 +206,9 @@ fs::path Session::save() {
   TrainingState state = loaded_;
   if (trainer_) {
     state.step = trainer_->steps_done();
+    const LossScale& scale = trainer_->loss_scale();
+    state.loss_scale = scale.adapts() ? static_cast<int64_t>(scale.value()) : 0;
+    state.good_steps = scale.good_steps();
     state.samples = state.step * run_.config().i64("train.global_batch");
     if (const auto* split = data().split("train")) state.data_digest = split->digest;
   }

@@ -96,7 +96,7 @@ TEST_CASE("a GPU trains as the CPU does") {
 
 TEST_CASE("a run that is saved and continued on a GPU is the one that was never stopped") {
   if (!gpu()) return;
-  for (const char* dtype : {"f32", "bf16"}) {
+  for (const char* dtype : {"f32", "bf16", "f16"}) {
     INFO(dtype);
     const Result whole = train(on_gpu(dtype, {"run.capture=true"}));
     const std::string output = "run.output=" + (work_folder() / (std::string("resumed_") + dtype)).native();

@@ -4,7 +4,7 @@
 #
 #   bash gpu/run.sh [--only PATTERN] [--long] [--results FOLDER]
 #
-# --long adds a training of 1,000 steps beside torch.
+# --long adds a profile of a step, and a training of 1,000 steps beside torch.
 # One line a part, a short table last; logs in the results folder (default: $OUT, else results beside the script).
 # Exit 77 without a GPU.
 set -u -o pipefail
@@ -106,6 +106,7 @@ if command -v compute-sanitizer >/dev/null 2>&1; then
 fi
 
 [ -f "$home/gpu/bench.sh" ] && part bench 200 bash "$home/gpu/bench.sh" "$home" "$logs" "$results"
+[ "$long" -eq 1 ] && part profile 150 bash "$home/gpu/profile.sh" "$home" "$logs" "$results"
 [ "$long" -eq 1 ] && [ -f "$home/tokens.bin" ] && part curve 400 bash "$home/gpu/curve.sh" "$home" "$logs" "$results"
 
 tar -czf "$results/logs.tgz" -C "$logs" $(cd "$logs" && echo ./*.log)

@@ -11,10 +11,13 @@ struct Backward {
   float* delta;  // [tokens, heads]
 };
 
-constexpr int kKeys = 64;
-// Queries of a step along the queries; two accumulators of 128 features leave room for fewer.
+constexpr int kKeys = 64;     // of a step along the keys
+constexpr int kQueries = 32;  // of a step along the queries, where two accumulators leave room for fewer
+// Accumulators of 16 rows that a warp has; those of 128 features leave room for one.
 template <int D>
-constexpr int kQueries = D == 64 ? 64 : 32;
+constexpr int kTall = D == 64 ? 2 : 1;
+template <int D>
+constexpr int kRows = 16 * kFlashWarps * kTall<D>;
 
 template <class T, int D>
 __global__ void __launch_bounds__(kFlashThreads) sum_products(FlashPlan plan, Backward b) {
@@ -31,25 +34,27 @@ __global__ void __launch_bounds__(kFlashThreads) sum_products(FlashPlan plan, Ba
 
 template <class T, int D>
 struct QueryMemory {
-  T q[kFlashRows * (D + kFlashPad)], d_o[kFlashRows * (D + kFlashPad)];
+  T q[kRows<D> * (D + kFlashPad)], d_o[kRows<D> * (D + kFlashPad)];
   T k[2][kKeys * (D + kFlashPad)], v[2][kKeys * (D + kFlashPad)];
-  BlockRanges ranges;
+  BlockRanges<kRows<D>> ranges;
 };
 
 template <class T, int D>
 __global__ void __launch_bounds__(kFlashThreads) query_gradient(FlashPlan plan, Backward b) {
   extern __shared__ __align__(16) unsigned char raw[];
+  constexpr int R = kTall<D>;
   auto& memory = *reinterpret_cast<QueryMemory<T, D>*>(raw);
   const int64_t head = blockIdx.y, key_head = head / (plan.heads / plan.key_heads);
-  const int64_t row0 = static_cast<int64_t>(gridDim.x - 1 - blockIdx.x) * kFlashRows;
+  const int64_t row0 = static_cast<int64_t>(gridDim.x - 1 - blockIdx.x) * kRows<D>;
   find_ranges(plan, row0, true, memory.ranges);
   const Segment any = memory.ranges.any, every = memory.ranges.every;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  const int g = lane / 4, p = lane % 4, own = warp * 16 * (D + kFlashPad);
+  const int g = lane / 4, p = lane % 4, own = warp * 16 * R;
   const float scale = plan.scale * kLog2e;
-  float lse[2], delta[2];
-  for (int h = 0; h < 2; ++h) {
-    const int64_t row = row0 + warp * 16 + g + h * 8;
+  float lse[2 * R], delta[2 * R];
+#pragma unroll
+  for (int h = 0; h < 2 * R; ++h) {
+    const int64_t row = row0 + own + g + h * 8;
     const bool there = row < plan.tokens;
     lse[h] = there ? static_cast<const float*>(b.lse.data)[row * b.lse.token + head * b.lse.head] * kLog2e : 0;
     delta[h] = there ? b.delta[row * plan.heads + head] : 0;
@@ -59,10 +64,10 @@ __global__ void __launch_bounds__(kFlashThreads) query_gradient(FlashPlan plan, 
     load_tile<T, kKeys, D>(memory.v[stage], b.v, key_head, from, any.last);
     commit_loads();
   };
-  load_tile<T, kFlashRows, D>(memory.q, b.q, head, row0, plan.tokens);
-  load_tile<T, kFlashRows, D>(memory.d_o, b.d_o, head, row0, plan.tokens);
+  load_tile<T, kRows<D>, D>(memory.q, b.q, head, row0, plan.tokens);
+  load_tile<T, kRows<D>, D>(memory.d_o, b.d_o, head, row0, plan.tokens);
   if (any.first < any.last) fetch(any.first, 0);
-  float dq[D / 8][4] = {};
+  float dq[R][D / 8][4] = {};
   int stage = 0;
   for (int64_t from = any.first; from < any.last; from += kKeys, stage ^= 1) {
     if (from + kKeys < any.last) {
@@ -72,47 +77,52 @@ __global__ void __launch_bounds__(kFlashThreads) query_gradient(FlashPlan plan, 
       wait_loads<0>();
     }
     __syncthreads();
-    float s[kKeys / 8][4] = {}, dp[kKeys / 8][4] = {};
-    multiply_turned<T, kKeys, D>(s, memory.q + own, memory.k[stage]);
-    multiply_turned<T, kKeys, D>(dp, memory.d_o + own, memory.v[stage]);
+    float s[R][kKeys / 8][4] = {}, dp[R][kKeys / 8][4] = {};
+    multiply_turned<T, kKeys, D, R>(s, memory.q + own * (D + kFlashPad), memory.k[stage]);
+    multiply_turned<T, kKeys, D, R>(dp, memory.d_o + own * (D + kFlashPad), memory.v[stage]);
     const bool masked = from < every.first || from + kKeys > every.last;
 #pragma unroll
-    for (int j = 0; j < kKeys / 8; ++j)
+    for (int r = 0; r < R; ++r)
 #pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const bool seen = !masked || sees(memory.ranges, from, warp * 16 + g + e / 2 * 8, j * 8 + 2 * p + e % 2);
-        s[j][e] = seen ? exp2f(s[j][e] * scale - lse[e / 2]) * (dp[j][e] - delta[e / 2]) : 0.0f;
-      }
-    multiply_weights<T, kKeys, D>(dq, s, memory.k[stage]);
+      for (int j = 0; j < kKeys / 8; ++j)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          const int row = 16 * r + g + e / 2 * 8, h = 2 * r + e / 2;
+          const bool seen = !masked || sees(memory.ranges, from, own + row, j * 8 + 2 * p + e % 2);
+          s[r][j][e] = seen ? power_of_two(s[r][j][e] * scale - lse[h]) * (dp[r][j][e] - delta[h]) : 0.0f;
+        }
+    multiply_weights<T, kKeys, D, R>(dq, s, memory.k[stage]);
     __syncthreads();
   }
   wait_loads<0>();
-  store_rows<T, D>(b.dq, head, row0 + warp * 16, plan.tokens, dq, plan.scale, plan.scale);
+#pragma unroll
+  for (int r = 0; r < R; ++r)
+    store_rows<T, D>(b.dq, head, row0 + own + 16 * r, plan.tokens, dq[r], plan.scale, plan.scale);
 }
 
 template <class T, int D>
 struct KeyMemory {
-  T k[kFlashRows * (D + kFlashPad)], v[kFlashRows * (D + kFlashPad)];
-  T q[2][kQueries<D> * (D + kFlashPad)], d_o[2][kQueries<D> * (D + kFlashPad)];
-  float lse[2][kQueries<D>], delta[2][kQueries<D>];
-  BlockRanges ranges;
+  T k[kRows<D> * (D + kFlashPad)], v[kRows<D> * (D + kFlashPad)];
+  T q[2][kQueries * (D + kFlashPad)], d_o[2][kQueries * (D + kFlashPad)];
+  float lse[2][kQueries], delta[2][kQueries];
+  BlockRanges<kRows<D>> ranges;
 };
 
 template <class T, int D>
 __global__ void __launch_bounds__(kFlashThreads) key_gradient(FlashPlan plan, Backward b) {
   extern __shared__ __align__(16) unsigned char raw[];
-  constexpr int kStep = kQueries<D>;
+  constexpr int kStep = kQueries, R = kTall<D>;
   auto& memory = *reinterpret_cast<KeyMemory<T, D>*>(raw);
   const int64_t key_head = blockIdx.y, group = plan.heads / plan.key_heads;
-  const int64_t row0 = static_cast<int64_t>(blockIdx.x) * kFlashRows;
+  const int64_t row0 = static_cast<int64_t>(blockIdx.x) * kRows<D>;
   find_ranges(plan, row0, false, memory.ranges);
   const Segment any = memory.ranges.any, every = memory.ranges.every;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  const int g = lane / 4, p = lane % 4, own = warp * 16 * (D + kFlashPad);
+  const int g = lane / 4, p = lane % 4, own = warp * 16 * R;
   const float scale = plan.scale * kLog2e;
-  load_tile<T, kFlashRows, D>(memory.k, b.k, key_head, row0, plan.tokens);
-  load_tile<T, kFlashRows, D>(memory.v, b.v, key_head, row0, plan.tokens);
-  float dk[D / 8][4] = {}, dv[D / 8][4] = {};
+  load_tile<T, kRows<D>, D>(memory.k, b.k, key_head, row0, plan.tokens);
+  load_tile<T, kRows<D>, D>(memory.v, b.v, key_head, row0, plan.tokens);
+  float dk[R][D / 8][4] = {}, dv[R][D / 8][4] = {};
   const auto fetch = [&](int64_t head, int64_t from, int stage) {
     load_tile<T, kStep, D>(memory.q[stage], b.q, head, from, any.last);
     load_tile<T, kStep, D>(memory.d_o[stage], b.d_o, head, from, any.last);
@@ -141,31 +151,37 @@ __global__ void __launch_bounds__(kFlashThreads) key_gradient(FlashPlan plan, Ba
       wait_loads<0>();
     }
     __syncthreads();
-    float s[kStep / 8][4] = {}, dp[kStep / 8][4] = {};
-    multiply_turned<T, kStep, D>(s, memory.k + own, memory.q[stage]);
-    multiply_turned<T, kStep, D>(dp, memory.v + own, memory.d_o[stage]);
+    float s[R][kStep / 8][4] = {}, dp[R][kStep / 8][4] = {};
+    multiply_turned<T, kStep, D, R>(s, memory.k + own * (D + kFlashPad), memory.q[stage]);
+    multiply_turned<T, kStep, D, R>(dp, memory.v + own * (D + kFlashPad), memory.d_o[stage]);
     const bool masked = from < every.first || from + kStep > every.last;
 #pragma unroll
-    for (int j = 0; j < kStep / 8; ++j)
+    for (int r = 0; r < R; ++r)
 #pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const int column = j * 8 + 2 * p + e % 2;
-        const bool seen = !masked || sees(memory.ranges, from, warp * 16 + g + e / 2 * 8, column);
-        s[j][e] = seen ? exp2f(s[j][e] * scale - memory.lse[stage][column]) : 0.0f;
-        dp[j][e] = s[j][e] * (dp[j][e] - memory.delta[stage][column]);
-      }
-    multiply_weights<T, kStep, D>(dv, s, memory.d_o[stage]);
-    multiply_weights<T, kStep, D>(dk, dp, memory.q[stage]);
+      for (int j = 0; j < kStep / 8; ++j)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          const int column = j * 8 + 2 * p + e % 2;
+          const bool seen = !masked || sees(memory.ranges, from, own + 16 * r + g + e / 2 * 8, column);
+          const float weight = seen ? power_of_two(s[r][j][e] * scale - memory.lse[stage][column]) : 0.0f;
+          s[r][j][e] = weight;
+          dp[r][j][e] = weight * (dp[r][j][e] - memory.delta[stage][column]);
+        }
+    multiply_weights<T, kStep, D, R>(dv, s, memory.d_o[stage]);
+    multiply_weights<T, kStep, D, R>(dk, dp, memory.q[stage]);
     __syncthreads();
   }
   wait_loads<0>();
-  store_rows<T, D>(b.dk, key_head, row0 + warp * 16, plan.tokens, dk, plan.scale, plan.scale);
-  store_rows<T, D>(b.dv, key_head, row0 + warp * 16, plan.tokens, dv, 1, 1);
+#pragma unroll
+  for (int r = 0; r < R; ++r) {
+    store_rows<T, D>(b.dk, key_head, row0 + own + 16 * r, plan.tokens, dk[r], plan.scale, plan.scale);
+    store_rows<T, D>(b.dv, key_head, row0 + own + 16 * r, plan.tokens, dv[r], 1, 1);
+  }
 }
 
 template <class T, int D>
 void launch(const FlashPlan& plan, const Backward& b, cudaStream_t stream) {
-  const unsigned tiles = blocks_for(plan.tokens, kFlashRows);
+  const unsigned tiles = blocks_for(plan.tokens, kRows<D>);
   sum_products<T, D><<<blocks_for(plan.tokens * plan.heads, kFlashWarps), kFlashThreads, 0, stream>>>(plan, b);
   key_gradient<T, D><<<dim3(tiles, static_cast<unsigned>(plan.key_heads)), kFlashThreads, sizeof(KeyMemory<T, D>), stream>>>(plan, b);
   query_gradient<T, D><<<dim3(tiles, static_cast<unsigned>(plan.heads)), kFlashThreads, sizeof(QueryMemory<T, D>), stream>>>(plan, b);

@@ -7,7 +7,7 @@
 
 namespace gestalt::kernels_cuda {
 
-inline constexpr int kFlashWarps = 4, kFlashThreads = kFlashWarps * 32, kFlashRows = kFlashWarps * 16;
+inline constexpr int kFlashWarps = 4, kFlashThreads = kFlashWarps * 32;
 inline constexpr int kFlashPad = 8;  // elements a row of a tile has more, against bank conflicts
 
 // Fragments of a warp. Lane l has group g = l / 4 and place p = l % 4. An accumulator of 16 x 8 has elements (g, 2p),
@@ -52,41 +52,56 @@ __device__ __forceinline__ uint32_t pack(float low, float high) {
   }
 }
 
-// c[16, N] += a[16, D] b[N, D]^T, both in shared memory with rows of D + kFlashPad elements: a at the warp's first row.
-template <class T, int N, int D>
-__device__ __forceinline__ void multiply_turned(float (&c)[N / 8][4], const T* a, const T* b) {
+// A warp has R accumulators of 16 rows one below the other, so that what it reads of b serves all of them.
+//
+// c[16 R, N] += a[16 R, D] b[N, D]^T, both in shared memory with rows of D + kFlashPad elements: a at the warp's first row.
+template <class T, int N, int D, int R>
+__device__ __forceinline__ void multiply_turned(float (&c)[R][N / 8][4], const T* a, const T* b) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   constexpr int kRow = D + kFlashPad;
 #pragma unroll
   for (int k = 0; k < D; k += 16) {
-    uint32_t fa[4];
-    ldmatrix(fa, a + (lane % 16) * kRow + k + lane / 16 * 8);
+    uint32_t fa[R][4];
+#pragma unroll
+    for (int r = 0; r < R; ++r) ldmatrix(fa[r], a + (16 * r + lane % 16) * kRow + k + lane / 16 * 8);
 #pragma unroll
     for (int n = 0; n < N; n += 16) {
       uint32_t fb[4];  // rows n..n+7 at k and k + 8, rows n+8..n+15 at k and k + 8
       ldmatrix(fb, b + (n + lane / 16 * 8 + lane % 8) * kRow + k + lane / 8 % 2 * 8);
-      mma<T>(c[n / 8], fa, fb[0], fb[1]);
-      mma<T>(c[n / 8 + 1], fa, fb[2], fb[3]);
+#pragma unroll
+      for (int r = 0; r < R; ++r) {
+        mma<T>(c[r][n / 8], fa[r], fb[0], fb[1]);
+        mma<T>(c[r][n / 8 + 1], fa[r], fb[2], fb[3]);
+      }
     }
   }
 }
 
-// c[16, D] += a[16, K] b[K, D]: a from accumulators, rounded; b in shared memory.
-template <class T, int K, int D>
-__device__ __forceinline__ void multiply_weights(float (&c)[D / 8][4], const float (&a)[K / 8][4], const T* b) {
+// c[16 R, D] += a[16 R, K] b[K, D]: a from accumulators, rounded; b in shared memory.
+template <class T, int K, int D, int R>
+__device__ __forceinline__ void multiply_weights(float (&c)[R][D / 8][4], const float (&a)[R][K / 8][4], const T* b) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   constexpr int kRow = D + kFlashPad;
 #pragma unroll
   for (int k = 0; k < K; k += 16) {
-    const float(&low)[4] = a[k / 8], (&high)[4] = a[k / 8 + 1];
-    const uint32_t fa[4] = {pack<T>(low[0], low[1]), pack<T>(low[2], low[3]), pack<T>(high[0], high[1]),
-                            pack<T>(high[2], high[3])};
+    uint32_t fa[R][4];
+#pragma unroll
+    for (int r = 0; r < R; ++r) {
+      const float(&low)[4] = a[r][k / 8], (&high)[4] = a[r][k / 8 + 1];
+      fa[r][0] = pack<T>(low[0], low[1]);
+      fa[r][1] = pack<T>(low[2], low[3]);
+      fa[r][2] = pack<T>(high[0], high[1]);
+      fa[r][3] = pack<T>(high[2], high[3]);
+    }
 #pragma unroll
     for (int n = 0; n < D; n += 16) {
       uint32_t fb[4];  // keys k..k+7 and k+8..k+15 at n, the same at n + 8
       ldmatrix_turned(fb, b + (k + lane % 16) * kRow + n + lane / 16 * 8);
-      mma<T>(c[n / 8], fa, fb[0], fb[1]);
-      mma<T>(c[n / 8 + 1], fa, fb[2], fb[3]);
+#pragma unroll
+      for (int r = 0; r < R; ++r) {
+        mma<T>(c[r][n / 8], fa[r], fb[0], fb[1]);
+        mma<T>(c[r][n / 8 + 1], fa[r], fb[2], fb[3]);
+      }
     }
   }
 }
@@ -166,13 +181,15 @@ __device__ inline Segment queries_of(const FlashPlan& p, int64_t key) {
 }
 
 // What the rows of a block see: each its own range, the range that covers them all, and the range that all of them see.
+template <int Rows>
 struct BlockRanges {
-  Segment row[kFlashRows], any, every;
+  Segment row[Rows], any, every;
 };
-__device__ inline void find_ranges(const FlashPlan& p, int64_t row0, bool of_keys, BlockRanges& ranges) {
-  if (threadIdx.x < kFlashRows) {
-    const int64_t row = row0 + threadIdx.x;
-    ranges.row[threadIdx.x] = of_keys ? keys_of(p, row) : queries_of(p, row);
+template <int Rows>
+__device__ void find_ranges(const FlashPlan& p, int64_t row0, bool of_keys, BlockRanges<Rows>& ranges) {
+  for (int i = static_cast<int>(threadIdx.x); i < Rows; i += kFlashThreads) {
+    const int64_t row = row0 + i;
+    ranges.row[i] = of_keys ? keys_of(p, row) : queries_of(p, row);
   }
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -192,7 +209,8 @@ __device__ inline void find_ranges(const FlashPlan& p, int64_t row0, bool of_key
 }
 
 // Whether a row of the block sees what stands at from + column.
-__device__ __forceinline__ bool sees(const BlockRanges& ranges, int64_t from, int row, int column) {
+template <int Rows>
+__device__ __forceinline__ bool sees(const BlockRanges<Rows>& ranges, int64_t from, int row, int column) {
   const Segment s = ranges.row[row];
   return from + column >= s.first && from + column < s.last;
 }
@@ -219,6 +237,13 @@ __device__ __forceinline__ void store_rows(FlashView y, int64_t head, int64_t ro
     if (row + g < tokens) store_two(to + (row + g) * y.token + 8 * n, c[n][0] * upper, c[n][1] * upper);
     if (row + g + 8 < tokens) store_two(to + (row + g + 8) * y.token + 8 * n, c[n][2] * lower, c[n][3] * lower);
   }
+}
+
+// 2 to the power of x, within 2 units in the last place; results below the normal numbers are 0.
+__device__ __forceinline__ float power_of_two(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;\n" : "=f"(y) : "f"(x));
+  return y;
 }
 
 inline constexpr float kLog2e = 1.4426950408889634f, kLn2 = 0.6931471805599453f;

@@ -1,5 +1,5 @@
-// core.attention on the tensor cores: a block is 64 or 128 queries of one head, 16 or 32 a warp; keys come in tiles of 64, the next one
-// on its way while the last is used.
+// core.attention on the tensor cores: a block is 64 or 128 queries of one head, 16 or 32 a warp; keys come in tiles of
+// 64, the next one on its way while the last is used.
 #include "plugins/kernels_cuda/flash_tiles.cuh"
 
 namespace gestalt::kernels_cuda {
@@ -10,7 +10,7 @@ constexpr int kKeys = 64;
 template <int D>
 constexpr int kTall = D == 64 ? 2 : 1;
 template <int D>
-constexpr int kQueries = 16 * kFlashWarps * kTall<D>;
+constexpr int kQueries = 16 * kFlashWarps* kTall<D>;
 
 template <class T, int D>
 struct Memory {
@@ -66,7 +66,8 @@ __global__ void __launch_bounds__(kFlashThreads)
         for (int e = 0; e < 4; ++e) {
           float& score = s[r][j][e];
           score *= scale;
-          if (masked && !sees(memory.ranges, from, own + 16 * r + g + e / 2 * 8, j * 8 + 2 * p + e % 2)) score = -INFINITY;
+          if (masked && !sees(memory.ranges, from, own + 16 * r + g + e / 2 * 8, j * 8 + 2 * p + e % 2))
+            score = -INFINITY;
           high[e / 2] = fmaxf(high[e / 2], score);
         }
       float base[2];
@@ -111,7 +112,8 @@ __global__ void __launch_bounds__(kFlashThreads)
       factor[h] = all > 0 ? 1 / all : 0.0f;
       const int64_t row = first + g + h * 8;
       if (p == 0 && row < plan.tokens)
-        static_cast<float*>(lse.data)[row * lse.token + head * lse.head] = all > 0 ? top[r][h] * kLn2 + logf(all) : 0.0f;
+        static_cast<float*>(lse.data)[row * lse.token + head * lse.head] =
+            all > 0 ? top[r][h] * kLn2 + logf(all) : 0.0f;
     }
     store_rows<T, D>(o, head, first, plan.tokens, sum[r], factor[0], factor[1]);
   }
@@ -155,7 +157,8 @@ class FlashAttention : public CudaKernel {
  private:
   template <class T, int D>
   void use() {
-    check_cuda(cudaFuncSetAttribute(attend<T, D>, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Memory<T, D>)), op);
+    check_cuda(cudaFuncSetAttribute(attend<T, D>, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Memory<T, D>)),
+               op);
     launch_ = launch<T, D>;
   }
 

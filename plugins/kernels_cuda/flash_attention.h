@@ -4,9 +4,9 @@
 
 #include "plugins/kernels_cuda/launch.h"
 
-// Attention on the tensor cores, tile by tile with a running softmax: backend gestalt.flash, for bf16 and f16 and heads of
-// 64 or 128 features. Scores and sums are in f32; the weights of the softmax are rounded to 16 bits before they meet the
-// values, and so are the gradients of the scores.
+// Attention on the tensor cores, tile by tile with a running softmax: backend gestalt.flash, for bf16 and f16 and heads
+// of 64 or 128 features. Scores and sums are in f32; the weights of the softmax are rounded to 16 bits before they meet
+// the values, and so are the gradients of the scores.
 namespace gestalt::kernels_cuda {
 
 // What the kernels are given: addresses and strides in elements.
@@ -41,13 +41,13 @@ class FlashShape {
     need_index(plan, starts, "seq_starts");
     need_ndim(plan, starts, "seq_starts", 1);
     if (k.dim(1) < 1 || q.dim(1) % k.dim(1) != 0)
-      throw InvalidArgument(place(plan) + "q: heads cannot be shared out among key heads, got " + describe(q) + " and k " +
-                            describe(k));
+      throw InvalidArgument(place(plan) + "q: heads cannot be shared out among key heads, got " + describe(q) +
+                            " and k " + describe(k));
     if (q.dim(2) != 64 && q.dim(2) != 128)
       throw Unsupported("flash: heads of " + std::to_string(q.dim(2)) + " features, expected 64 or 128");
     if (v.dim(2) != q.dim(2))
-      throw Unsupported("flash: value heads of " + std::to_string(v.dim(2)) + " features, expected those of the keys, " +
-                        std::to_string(q.dim(2)));
+      throw Unsupported("flash: value heads of " + std::to_string(v.dim(2)) +
+                        " features, expected those of the keys, " + std::to_string(q.dim(2)));
     if (q.dim(0) == 0) throw Unsupported("flash: no tokens");
     if (plan.attrs().f64("softcap", 0) != 0) throw Unsupported("flash: softcap is not served");
     if (plan.attrs().f64("p", 0) != 0) throw Unsupported("flash: dropout is not served");
@@ -65,8 +65,8 @@ class FlashShape {
 
   FlashPlan of(Call call) const {
     const View q = call.in(0), starts = call.in(3);
-    return {causal_, window_, scale_, q.dim(0), q.dim(1), call.in(1).dim(1), starts.dim(0),
-            starts.stride(0), starts.is(kI64), starts.data<void>()};
+    return {causal_,           window_,       scale_,           q.dim(0),        q.dim(1),
+            call.in(1).dim(1), starts.dim(0), starts.stride(0), starts.is(kI64), starts.data<void>()};
   }
 
  private:
@@ -75,6 +75,8 @@ class FlashShape {
   float scale_ = 1;
 };
 
-inline FlashView flash_view(View x) { return {x.data<void>(), x.stride(0), x.stride(1), x.ndim() > 2 ? x.stride(2) : 1}; }
+inline FlashView flash_view(View x) {
+  return {x.data<void>(), x.stride(0), x.stride(1), x.ndim() > 2 ? x.stride(2) : 1};
+}
 
 }  // namespace gestalt::kernels_cuda

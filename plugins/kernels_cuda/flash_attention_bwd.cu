@@ -1,6 +1,6 @@
-// core.attention_bwd on the tensor cores, without atomics: one kernel goes along the keys for each tile of queries (dq),
-// one along the queries for each tile of keys (dk, dv, summed over the heads that share them). Both make the weights anew
-// from lse. A third makes delta = sum(o do) a query and head.
+// core.attention_bwd on the tensor cores, without atomics: one kernel goes along the keys for each tile of queries
+// (dq), one along the queries for each tile of keys (dk, dv, summed over the heads that share them). Both make the
+// weights anew from lse. A third makes delta = sum(o do) a query and head.
 #include "plugins/kernels_cuda/flash_tiles.cuh"
 
 namespace gestalt::kernels_cuda {
@@ -17,7 +17,7 @@ constexpr int kQueries = 32;  // of a step along the queries, where two accumula
 template <int D>
 constexpr int kTall = D == 64 ? 2 : 1;
 template <int D>
-constexpr int kRows = 16 * kFlashWarps * kTall<D>;
+constexpr int kRows = 16 * kFlashWarps* kTall<D>;
 
 template <class T, int D>
 __global__ void __launch_bounds__(kFlashThreads) sum_products(FlashPlan plan, Backward b) {
@@ -27,7 +27,8 @@ __global__ void __launch_bounds__(kFlashThreads) sum_products(FlashPlan plan, Ba
   const T* o = static_cast<const T*>(b.o.data) + token * b.o.token + head * b.o.head;
   const T* d = static_cast<const T*>(b.d_o.data) + token * b.d_o.token + head * b.d_o.head;
   float sum = 0;
-  for (int i = static_cast<int>(threadIdx.x) % 32; i < D; i += 32) sum += load(o + i * b.o.feature) * load(d + i * b.d_o.feature);
+  for (int i = static_cast<int>(threadIdx.x) % 32; i < D; i += 32)
+    sum += load(o + i * b.o.feature) * load(d + i * b.d_o.feature);
   for (int w = 16; w > 0; w /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, w);
   if (threadIdx.x % 32 == 0) b.delta[at] = sum;
 }
@@ -183,8 +184,10 @@ template <class T, int D>
 void launch(const FlashPlan& plan, const Backward& b, cudaStream_t stream) {
   const unsigned tiles = blocks_for(plan.tokens, kRows<D>);
   sum_products<T, D><<<blocks_for(plan.tokens * plan.heads, kFlashWarps), kFlashThreads, 0, stream>>>(plan, b);
-  key_gradient<T, D><<<dim3(tiles, static_cast<unsigned>(plan.key_heads)), kFlashThreads, sizeof(KeyMemory<T, D>), stream>>>(plan, b);
-  query_gradient<T, D><<<dim3(tiles, static_cast<unsigned>(plan.heads)), kFlashThreads, sizeof(QueryMemory<T, D>), stream>>>(plan, b);
+  key_gradient<T, D>
+      <<<dim3(tiles, static_cast<unsigned>(plan.key_heads)), kFlashThreads, sizeof(KeyMemory<T, D>), stream>>>(plan, b);
+  query_gradient<T, D>
+      <<<dim3(tiles, static_cast<unsigned>(plan.heads)), kFlashThreads, sizeof(QueryMemory<T, D>), stream>>>(plan, b);
 }
 
 class FlashAttentionBwd : public CudaKernel {
@@ -217,10 +220,11 @@ class FlashAttentionBwd : public CudaKernel {
   void run(Call call) const {
     const FlashPlan plan = shape_.of(call);
     if (plan.tokens == 0) return;
-    const Backward b{flash_view(call.in(0)),  flash_view(call.in(1)),  flash_view(call.in(2)),
-                     flash_view(call.in(4)),  flash_view(call.in(5)),  flash_view(call.in(6)),
-                     flash_view(call.out(0)), flash_view(call.out(1)), flash_view(call.out(2)),
-                     static_cast<float*>(call.workspace())};
+    const Backward b{flash_view(call.in(0)),  flash_view(call.in(1)),
+                     flash_view(call.in(2)),  flash_view(call.in(4)),
+                     flash_view(call.in(5)),  flash_view(call.in(6)),
+                     flash_view(call.out(0)), flash_view(call.out(1)),
+                     flash_view(call.out(2)), static_cast<float*>(call.workspace())};
     launch_(plan, b, stream_of(call));
     check_launch(op);
   }
@@ -229,7 +233,8 @@ class FlashAttentionBwd : public CudaKernel {
   template <class T, int D>
   void use() {
     const auto allow = [](auto kernel, size_t bytes) {
-      check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)), op);
+      check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+                 op);
     };
     allow(query_gradient<T, D>, sizeof(QueryMemory<T, D>));
     allow(key_gradient<T, D>, sizeof(KeyMemory<T, D>));

@@ -54,7 +54,8 @@ __device__ __forceinline__ uint32_t pack(float low, float high) {
 
 // A warp has R accumulators of 16 rows one below the other, so that what it reads of b serves all of them.
 //
-// c[16 R, N] += a[16 R, D] b[N, D]^T, both in shared memory with rows of D + kFlashPad elements: a at the warp's first row.
+// c[16 R, N] += a[16 R, D] b[N, D]^T, both in shared memory with rows of D + kFlashPad elements: a at the warp's first
+// row.
 template <class T, int N, int D, int R>
 __device__ __forceinline__ void multiply_turned(float (&c)[R][N / 8][4], const T* a, const T* b) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -111,7 +112,8 @@ template <class T, int Rows, int D>
 __device__ __forceinline__ void load_tile(T* tile, FlashView x, int64_t head, int64_t first, int64_t end) {
   constexpr int kRow = D + kFlashPad, kVector = 8, kPieces = D / kVector;
   const T* from = static_cast<const T*>(x.data) + head * x.head;
-  const bool aligned = x.feature == 1 && (reinterpret_cast<uintptr_t>(from) | static_cast<uintptr_t>(x.token * 2)) % 16 == 0;
+  const bool aligned =
+      x.feature == 1 && (reinterpret_cast<uintptr_t>(from) | static_cast<uintptr_t>(x.token * 2)) % 16 == 0;
   for (int i = static_cast<int>(threadIdx.x); i < Rows * kPieces; i += kFlashThreads) {
     const int row = i / kPieces, column = i % kPieces * kVector;
     T* to = tile + row * kRow + column;

@@ -7,8 +7,9 @@
 
 namespace gestalt::harness {
 
-// Guarded memory of the harness on a device whose memory the host cannot touch: each block goes there whole, guard zones
-// included, and comes back whole. Blocks are allocated to the byte, so that a memory checker sees what runs past them.
+// Guarded memory of the harness on a device whose memory the host cannot touch: each block goes there whole, guard
+// zones included, and comes back whole. Blocks are allocated to the byte, so that a memory checker sees what runs past
+// them.
 class DeviceCopies {
  public:
   explicit DeviceCopies(core::Device& device) : device_(device) {}

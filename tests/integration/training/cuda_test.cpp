@@ -36,7 +36,8 @@ struct Result {
 
 // Heads of 64 features, so that the tensor cores' attention takes part where the dtype allows it.
 Sets on_gpu(const std::string& dtype, Sets more = {}) {
-  Sets sets = {"run.device=cuda", "run.dtype=" + dtype, "model.hidden=128", "run.deterministic=true", "model.dropout=0.1"};
+  Sets sets = {"run.device=cuda", "run.dtype=" + dtype, "model.hidden=128", "run.deterministic=true",
+               "model.dropout=0.1"};
   sets.insert(sets.end(), more.begin(), more.end());
   return sets;
 }

@@ -102,7 +102,7 @@ if command -v compute-sanitizer >/dev/null 2>&1; then
         "$tool" "$f" "$tool" "$f" "$small"
     done
   done >"$logs/sanitizer.list"
-  together sanitizer 150 16 <"$logs/sanitizer.list"
+  together sanitizer 240 16 <"$logs/sanitizer.list"
 fi
 
 [ -f "$home/gpu/bench.sh" ] && part bench 200 bash "$home/gpu/bench.sh" "$home" "$logs" "$results"

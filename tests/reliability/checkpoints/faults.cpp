@@ -34,6 +34,7 @@ Options parse(int argc, char** argv) {
     else if (a == "--bytes") o.bytes = std::atoll(value().c_str());
     else if (a == "--runs") o.runs = std::atoll(value().c_str());
     else if (a == "--stride") o.stride = std::atoll(value().c_str());
+    else if (a == "--first") o.first = std::atoll(value().c_str());
     else if (a == "--seed") o.seed = std::strtoull(value().c_str(), nullptr, 10);
     else if (a == "--process") o.process = true;
     else if (a == "--marks") o.marks = true;

@@ -18,7 +18,7 @@ struct Options {
   int64_t writers = 1;
   int64_t bytes = 64 << 10;     // of the state
   int64_t runs = 100;           // kills, flips
-  int64_t stride = 1;           // of the system calls that are visited
+  int64_t stride = 1, first = 0;  // of the system calls that are visited
   uint64_t seed = 1;
   bool process = false;         // saver and writers are processes
   bool marks = false;           // system calls that a tracer recognises, around the second save

@@ -70,7 +70,7 @@ int run_syscalls(const Options& given) {
   int64_t points = 0, runs = 0, failed_saves = 0, killed = 0, turn = 0;
   for (const auto& [name, range] : ranges) {
     for (int64_t k = range.first; k < range.second; ++k) {
-      if (turn++ % o.stride != 0) continue;
+      if (turn++ % o.stride != o.first) continue;
       ++points;
       for (const char* action : kActions) {
         const std::string what = fmt::format("{} number {}, {}", name, k, action);

@@ -39,7 +39,7 @@ class Predictor {
 struct SessionOptions {
   std::string resume;          // "auto", "none", a folder, or empty: not said
   bool allow_older = false;    // go back where the newest checkpoint is damaged
-  std::string saver_command;   // the program that serves as saver process; empty: saves happen in this process
+  std::string saver_command{};  // the program that serves as saver process; empty: saves happen in this process
 };
 
 // What a task works with: opened piece by piece, on first use. The host's side of gestalt_session_api.

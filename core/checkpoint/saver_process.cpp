@@ -23,7 +23,7 @@ namespace {
 
 using support::Json;
 
-constexpr int kNice = 13;  // of a core that a thread of the training uses, about a twentieth
+constexpr int kNice = 13;  // the training comes first: beside a busy thread of it, about a twentieth of a core
 
 Json json_of(const std::vector<int64_t>& list) {
   Json out = Json::array();
@@ -44,8 +44,14 @@ Json json_of(const SaveJob& job, const char* staging, uint64_t bytes) {
 }
 
 SaveJob job_of(const Json& j, const char* staging) {
-  SaveJob job{{j.i64("step"), j.i64("samples"), j.str("data_digest"), j.str("tokenizer"), j.i64("loss_scale"), j.i64("good_steps")}, j.at("seed").u64(), j.str("mesh"), {}, {},
-              static_cast<Verify>(j.i64("verify"))};
+  SaveJob job;
+  job.state.step = j.i64("step");
+  job.state.samples = j.i64("samples");
+  job.state.data_digest = j.str("data_digest");
+  job.state.tokenizer = j.str("tokenizer");
+  job.seed = j.at("seed").u64();
+  job.mesh = j.str("mesh");
+  job.verify = static_cast<Verify>(j.i64("verify"));
   for (const Json& t : j.at("texts").items()) job.texts.emplace_back(t.str("name"), t.str("content"));
   for (const Json& t : j.at("tensors").items())
     job.tensors.push_back({t.str("name"), static_cast<uint32_t>(t.i64("dtype")), t.i64_list("shape"), t.i64_list("parts"), staging + t.i64("at")});
@@ -194,7 +200,10 @@ class Server {
       registry_.load({m.str("plugin")}, Trust::kLocked, &lock);
       const ConfigNode section = read_toml_text(m.str("section"), "the trainer's [checkpoint]");
       plugin_ = open_checkpoint_plugin(registry_, m.str("component"), &section);
-      settings_ = {m.str("folder"), m.str("attempt"), m.i64("keep"), m.i64("writers")};
+      settings_.folder = m.str("folder");
+      settings_.attempt = m.str("attempt");
+      settings_.keep = m.i64("keep");
+      settings_.writers = m.i64("writers");
       if (settings_.writers > 1) {
         Json theirs = m;
         theirs.set("writers", 1);

@@ -64,8 +64,8 @@ class Trial {
       }
       data_[allocated_++] = data;
     }
-    if (cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess || cudaEventCreate(&begin) != cudaSuccess ||
-        cudaEventCreate(&end) != cudaSuccess)
+    if (cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess ||
+        cudaEventCreate(&begin) != cudaSuccess || cudaEventCreate(&end) != cudaSuccess)
       return;
     fill_for_timing(data_[0], a, stream);
     fill_for_timing(data_[1], b, stream);
@@ -109,8 +109,8 @@ LtProduct::LtProduct(const ProductShape& shape, const Types& types, bool search)
     aligned_ = search ? fastest(key()) : first_choice(kVectorAlignment);
     if (!aligned_.found) aligned_ = unaligned_;
     if (!aligned_.found)
-      throw Unsupported("cublaslt: no algorithm for " + std::to_string(shape.m) + " x " + std::to_string(shape.n) + " x " +
-                        std::to_string(shape.k) + " of " + std::string(name_of(types.in)));
+      throw Unsupported("cublaslt: no algorithm for " + std::to_string(shape.m) + " x " + std::to_string(shape.n) +
+                        " x " + std::to_string(shape.k) + " of " + std::string(name_of(types.in)));
   } catch (...) {
     release();
     throw;
@@ -146,7 +146,8 @@ void LtProduct::describe() {
     const auto count = static_cast<int32_t>(s.batch);
     const int64_t stride = rows * columns;
     lt_.check(lt_.layout_set(*out, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count), "batch count");
-    lt_.check(lt_.layout_set(*out, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride), "batch offset");
+    lt_.check(lt_.layout_set(*out, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride),
+              "batch offset");
   };
   layout(&b_, types_.in, s.trans_b ? s.k : s.n, s.trans_b ? s.n : s.k);
   layout(&a_, types_.in, s.trans_a ? s.m : s.k, s.trans_a ? s.k : s.m);
@@ -169,7 +170,8 @@ int candidates(const CublasLt& lt, cublasLtMatmulDesc_t desc, cublasLtMatrixLayo
                            CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
     set(which, alignment);
   // Partial sums of a split are never rounded to 16 bits.
-  const uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | (wide_output ? CUBLASLT_REDUCTION_SCHEME_INPLACE : 0);
+  const uint32_t reductions =
+      CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | (wide_output ? CUBLASLT_REDUCTION_SCHEME_INPLACE : 0);
   set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions);
   int count = 0;
   const cublasStatus_t status = lt.heuristic(lt.handle, desc, b, a, y, y, preference, most, results, &count);
@@ -190,8 +192,8 @@ std::string LtProduct::key() const {
   cudaDeviceProp properties{};
   cudaGetDevice(&device);
   cudaGetDeviceProperties(&properties, device);
-  std::string text = std::string(properties.name) + "|" + std::to_string(properties.multiProcessorCount) + "|cublaslt " +
-                     std::to_string(lt_.version);
+  std::string text = std::string(properties.name) + "|" + std::to_string(properties.multiProcessorCount) +
+                     "|cublaslt " + std::to_string(lt_.version);
   for (int64_t v : {shape_.m, shape_.n, shape_.k, shape_.batch, int64_t{shape_.trans_a}, int64_t{shape_.trans_b},
                     int64_t{types_.bias}})
     text += "|" + std::to_string(v);
@@ -208,8 +210,8 @@ LtProduct::Choice LtProduct::fastest(const std::string& key) const {
   // What cannot be kept is not searched: the next run might find another, and other bits.
   if (!cache.writable()) return first_choice(kVectorAlignment);
   std::array<cublasLtMatmulHeuristicResult_t, kCandidates> results{};
-  const int count = candidates(lt_, desc_, b_, a_, y_, types_.out == kF32, workspace_, kVectorAlignment, kCandidates,
-                               results.data());
+  const int count =
+      candidates(lt_, desc_, b_, a_, y_, types_.out == kF32, workspace_, kVectorAlignment, kCandidates, results.data());
   if (count == 0) return {};
   Choice best{results[0].algo, true};
   const ProductShape& s = shape_;
@@ -252,7 +254,8 @@ LtProduct::Choice LtProduct::fastest(const std::string& key) const {
 cublasStatus_t LtProduct::multiply(const void* a, const void* b, void* y, bool accumulate,
                                    const cublasLtMatmulAlgo_t& algorithm, void* workspace, cudaStream_t stream) const {
   const float alpha = 1, beta = accumulate ? 1 : 0;
-  return lt_.matmul(lt_.handle, desc_, &alpha, b, b_, a, a_, &beta, y, y_, y, y_, &algorithm, workspace, workspace_, stream);
+  return lt_.matmul(lt_.handle, desc_, &alpha, b, b_, a, a_, &beta, y, y_, y, y_, &algorithm, workspace, workspace_,
+                    stream);
 }
 
 void LtProduct::run(const void* a, const void* b, void* y, const void* bias, bool accumulate, void* workspace,
@@ -261,7 +264,11 @@ void LtProduct::run(const void* a, const void* b, void* y, const void* bias, boo
     lt_.check(lt_.desc_set(desc_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias), "bias pointer");
   const bool aligned = at_vector(a) && at_vector(b) && at_vector(y) && (!bias || at_vector(bias));
   const Choice& choice = aligned || !unaligned_.found ? aligned_ : unaligned_;
-  lt_.check(multiply(a, b, y, accumulate, choice.algorithm, workspace, stream), "cublasLtMatmul");
+  const cublasStatus_t status = multiply(a, b, y, accumulate, choice.algorithm, workspace, stream);
+  // The library may refuse an operand that lies between the vectors it reads; it says so before it enqueues anything.
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED && !aligned)
+    return multiply_plainly(shape_, types_, a, b, y, bias, accumulate, stream);
+  lt_.check(status, "cublasLtMatmul");
 }
 
 }  // namespace gestalt::kernels_cuda

@@ -7,14 +7,20 @@
 
 namespace gestalt::kernels_cuda {
 
+struct ProductTypes {
+  DType in, out;  // of the operands and the bias, and of the result: the same or f32
+  bool bias;
+};
+
+// The product by our own kernel (matmul.cu), for any addresses.
+void multiply_plainly(const ProductShape& shape, const ProductTypes& types, const void* a, const void* b, void* y,
+                      const void* bias, bool accumulate, cudaStream_t stream);
+
 // One product of cuBLASLt, planned for one size: descriptors and algorithms. With !acc outputs beta is 1 and the result
 // f32; sums are in f32 and never in TF32.
 class LtProduct {
  public:
-  struct Types {
-    DType in, out;
-    bool bias;
-  };
+  using Types = ProductTypes;
   // `search`: time the candidates on the device and keep the fastest (AlgorithmCache); else the library's first choice.
   // Throws Unsupported when the library has no algorithm.
   LtProduct(const ProductShape& shape, const Types& types, bool search);

@@ -1,5 +1,5 @@
-// core.matmul and core.linear by our own kernel: tiles of 64 x 64 in shared memory, 4 x 4 elements a thread, sums along k
-// in one order. Every dtype and size; it is the oracle of the library's products and serves what they decline (f64).
+// core.matmul and core.linear by our own kernel: tiles of 64 x 64 in shared memory, 4 x 4 elements a thread, sums along
+// k in one order. Every dtype and size; it is the oracle of the library's products and serves what they decline (f64).
 #include "plugins/kernels_cuda/lt_product.h"
 
 namespace gestalt::kernels_cuda {
@@ -53,23 +53,9 @@ __global__ void __launch_bounds__(kSide* kSide)
   }
 }
 
-void launch(const ProductShape& s, View a, View b, View y, const void* bias, bool accumulate, cudaStream_t stream) {
-  if (s.empty()) return;
-  const Operand at_a{s.trans_a ? 1 : s.k, s.trans_a ? s.m : 1, s.m * s.k};
-  const Operand at_b{s.trans_b ? 1 : s.n, s.trans_b ? s.k : 1, s.k * s.n};
-  const dim3 grid(blocks_for(s.m, kTile), blocks_for(s.n, kTile), static_cast<unsigned>(std::min<int64_t>(s.batch, 65535)));
-  with_float(a.dtype(), [&](auto type) {
-    using T = typename decltype(type)::T;
-    const auto run = [&](auto out) {
-      using O = typename decltype(out)::T;
-      multiply<T, O><<<grid, kSide * kSide, 0, stream>>>(s, a.data<T>(), at_a, b.data<T>(), at_b, y.data<O>(),
-                                                         static_cast<const T*>(bias), accumulate);
-    };
-    if (y.is(a.dtype()))
-      run(Type<T>{});
-    else
-      run(Type<float>{});
-  });
+void launch(const ProductShape& s, Call call, const void* bias, bool accumulate) {
+  multiply_plainly(s, {call.in(0).dtype(), call.out(0).dtype(), bias != nullptr}, call.in(0).data<void>(),
+                   call.in(1).data<void>(), call.out(0).data<void>(), bias, accumulate, stream_of(call));
 }
 
 class Matmul : public CudaKernel {
@@ -78,11 +64,7 @@ class Matmul : public CudaKernel {
   static constexpr uint64_t flags = CudaKernel::accumulating;
 
   explicit Matmul(Plan plan) : shape_(plan) {}
-  void run(Call call) const {
-    launch(shape_.of(call.in(0), call.in(1)), call.in(0), call.in(1), call.out(0), nullptr, call.accumulate(0),
-           stream_of(call));
-    check_launch(op);
-  }
+  void run(Call call) const { launch(shape_.of(call.in(0), call.in(1)), call, nullptr, call.accumulate(0)); }
 
  private:
   MatmulShape shape_;
@@ -95,9 +77,7 @@ class Linear : public CudaKernel {
 
   explicit Linear(Plan plan) : shape_(plan), has_bias_(plan.has_in(2)) {}
   void run(Call call) const {
-    launch(shape_.of(call.in(0), call.in(1)), call.in(0), call.in(1), call.out(0),
-           has_bias_ ? call.in(2).data<void>() : nullptr, false, stream_of(call));
-    check_launch(op);
+    launch(shape_.of(call.in(0), call.in(1)), call, has_bias_ ? call.in(2).data<void>() : nullptr, false);
   }
 
  private:
@@ -108,10 +88,35 @@ GESTALT_KERNEL(Linear);
 
 __global__ void fill_with_numbers(uint16_t* data, int64_t n) {
   // 0x3c00 to 0x3cff: 0.0078 to 0.03 as bf16, 1.0 to 1.25 as f16, near 0.01 as f32.
-  each_index(n, [&](int64_t i) { data[i] = static_cast<uint16_t>(0x3c00 | (static_cast<uint64_t>(i) * 2654435761u >> 13 & 0xff)); });
+  each_index(n, [&](int64_t i) {
+    data[i] = static_cast<uint16_t>(0x3c00 | (static_cast<uint64_t>(i) * 2654435761u >> 13 & 0xff));
+  });
 }
 
 }  // namespace
+
+void multiply_plainly(const ProductShape& s, const ProductTypes& types, const void* a, const void* b, void* y,
+                      const void* bias, bool accumulate, cudaStream_t stream) {
+  if (s.empty()) return;
+  const Operand at_a{s.trans_a ? 1 : s.k, s.trans_a ? s.m : 1, s.m * s.k};
+  const Operand at_b{s.trans_b ? 1 : s.n, s.trans_b ? s.k : 1, s.k * s.n};
+  const dim3 grid(blocks_for(s.m, kTile), blocks_for(s.n, kTile),
+                  static_cast<unsigned>(std::min<int64_t>(s.batch, 65535)));
+  with_float(types.in, [&](auto type) {
+    using T = typename decltype(type)::T;
+    const auto run = [&](auto out) {
+      using O = typename decltype(out)::T;
+      multiply<T, O><<<grid, kSide * kSide, 0, stream>>>(s, static_cast<const T*>(a), at_a, static_cast<const T*>(b),
+                                                         at_b, static_cast<O*>(y), static_cast<const T*>(bias),
+                                                         accumulate);
+    };
+    if (types.out == types.in)
+      run(Type<T>{});
+    else
+      run(Type<float>{});
+  });
+  check_launch("product");
+}
 
 void fill_for_timing(void* data, uint64_t bytes, cudaStream_t stream) {
   const auto n = static_cast<int64_t>(bytes / 2);

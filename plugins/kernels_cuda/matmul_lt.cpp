@@ -1,5 +1,5 @@
-// core.matmul and core.linear by cuBLASLt, backend gestalt.cublaslt. A plan holds for its own sizes; the host plans again
-// for others.
+// core.matmul and core.linear by cuBLASLt, backend gestalt.cublaslt. A plan holds for its own sizes; the host plans
+// again for others.
 #include "plugins/kernels_cuda/lt_product.h"
 
 namespace gestalt::kernels_cuda {
@@ -24,8 +24,8 @@ class LtMatmul : public LtKernel {
     plan.workspace(LtProduct::workspace_bytes(shape_), 256);
   }
   void run(Call call) const {
-    product_.run(call.in(0).data<void>(), call.in(1).data<void>(), call.out(0).data<void>(), nullptr, call.accumulate(0),
-                 call.workspace(), stream_of(call));
+    product_.run(call.in(0).data<void>(), call.in(1).data<void>(), call.out(0).data<void>(), nullptr,
+                 call.accumulate(0), call.workspace(), stream_of(call));
   }
 
  private:

@@ -18,7 +18,8 @@ inline void need_product(const Plan& plan, View a, View b, View y) {
   need_float(plan, a, "a");
   need_dtype(plan, b, "b", {a.dtype()});
   if (!y.is(a.dtype()) && (a.is(kF64) || !y.is(kF32)))
-    throw Unsupported(place(plan) + "y: dtype not supported, got " + describe(y) + ", expected that of the operands or f32");
+    throw Unsupported(place(plan) + "y: dtype not supported, got " + describe(y) +
+                      ", expected that of the operands or f32");
   if (!y.contiguous()) throw Unsupported(place(plan) + "y: not contiguous, got " + describe(y));
 }
 

@@ -161,11 +161,16 @@ int main(int argc, char** argv) {
       return 0;
     }
     const test::Options options = test::parse(argc, argv);
+    if (mode == "check") {
+      test::Plugins plugins(options.component);
+      std::printf("%lld\n", static_cast<long long>(test::check_newest(plugins.registry(), options)));
+      return 0;
+    }
     if (mode == "train") return test::run_train(options);
     if (mode == "kill") return test::run_kill(options);
     if (mode == "syscalls") return test::run_syscalls(options);
     if (mode == "flips") return test::run_flips(options);
-    std::fprintf(stderr, "expected train, kill, syscalls, flips or failpoints\n");
+    std::fprintf(stderr, "expected train, check, kill, syscalls, flips or failpoints\n");
     return 2;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s: %s\n", mode.c_str(), e.what());

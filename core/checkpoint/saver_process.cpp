@@ -49,6 +49,8 @@ SaveJob job_of(const Json& j, const char* staging) {
   job.state.samples = j.i64("samples");
   job.state.data_digest = j.str("data_digest");
   job.state.tokenizer = j.str("tokenizer");
+  job.state.loss_scale = j.i64("loss_scale");
+  job.state.good_steps = j.i64("good_steps");
   job.seed = j.at("seed").u64();
   job.mesh = j.str("mesh");
   job.verify = static_cast<Verify>(j.i64("verify"));

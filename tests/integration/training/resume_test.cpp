@@ -89,6 +89,21 @@ TEST_CASE("a resumed f16 or f64 training, another optimizer and sim are the unin
   check_resumed("sim", {"run.device=sim", "run.streams=2", "device.max_delay_us=5", "device.seed=3"});
 }
 
+TEST_CASE("the loss scale of an f16 training is kept with the steps since it changed") {
+  if (!plugins_built()) return;
+  const Sets sets = into("loss_scale", {"run.dtype=f16"});
+  {
+    TrainingRun run(sets);
+    run.steps(1);
+    run.trainer().loss_scale().restore(512, 7);
+    run.session().save();
+    run.session().wait_saved();
+  }
+  TrainingRun run(sets, "auto");
+  CHECK(run.trainer().loss_scale().value() == 512);
+  CHECK(run.trainer().loss_scale().good_steps() == 7);
+}
+
 TEST_CASE("a checkpoint of another model, of other data or with a damaged file is refused") {
   if (!plugins_built()) return;
   fs::path folder;

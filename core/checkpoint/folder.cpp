@@ -141,6 +141,7 @@ FolderLock::FolderLock(const fs::path& folder) : file_(folder / "LOCK") {
   sync_folder(fs::absolute(folder).parent_path().parent_path());
   const std::string host = host_name();
   const auto begin = std::chrono::steady_clock::now();
+  bool told = false;
   while (true) {
     descriptor_ = ::open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (descriptor_ < 0) fail(GESTALT_IO_ERROR, "[checkpoint] cannot open '{}': {}", file_.native(), std::strerror(errno));
@@ -159,6 +160,8 @@ FolderLock::FolderLock(const fs::path& folder) : file_(folder / "LOCK") {
     const auto waited = std::chrono::steady_clock::now() - begin;
     // The owner wrote nothing yet, or is dead and its saver finishes what it was given.
     if (!held && ((owner.pid == 0 && waited < std::chrono::seconds(2)) || (dead && waited < kSaverWait))) {
+      if (dead && !told) spdlog::info("waiting for the saver of process {}, which has ended", owner.pid);
+      told = dead;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
       continue;
     }

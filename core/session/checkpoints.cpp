@@ -162,12 +162,16 @@ Checkpoints::~Checkpoints() {
 void Checkpoints::prepare(const ModelState& model) { saver_->staging(staging_bytes(entries(model, true))); }
 
 fs::path Checkpoints::save(const ModelState& model, const TrainingState& state) {
-  collect(true);
   const auto begin = std::chrono::steady_clock::now();
+  collect(true);
+  const auto staged = std::chrono::steady_clock::now();
   try {
     saver_->submit(snapshot(model, state));
-    spdlog::info("snapshot of step {} in {}", state.step,
-                 format_duration(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()));
+    auto seconds = [](auto time) { return std::chrono::duration<double>(time).count(); };
+    spdlog::info("snapshot of step {} in {}{}", state.step, format_duration(seconds(std::chrono::steady_clock::now() - staged)),
+                 staged - begin > std::chrono::milliseconds(100)
+                     ? fmt::format(", after {} of waiting for the save before", format_duration(seconds(staged - begin)))
+                     : "");
   } catch (const Error& e) {  // no memory to stage it
     count_failure(state.step, e.message());
   }

@@ -60,6 +60,7 @@ OpRegistry::OpRegistry() {
   add_matrix_ops(*this);
   add_embedding_ops(*this);
   add_attention_ops(*this);
+  add_generation_ops(*this);
   add_random_ops(*this);
   add_index_ops(*this);
   add_position_ops(*this);

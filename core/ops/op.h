@@ -165,6 +165,7 @@ void add_norm_ops(OpRegistry&);
 void add_matrix_ops(OpRegistry&);
 void add_embedding_ops(OpRegistry&);
 void add_attention_ops(OpRegistry&);
+void add_generation_ops(OpRegistry&);
 void add_random_ops(OpRegistry&);
 void add_index_ops(OpRegistry&);
 void add_position_ops(OpRegistry&);

@@ -79,8 +79,7 @@ gestalt_status* buffer(gestalt_build* b, uint64_t id, gestalt_tensor** out) noex
 gestalt_status* state(gestalt_build* b, uint64_t id, gestalt_tensor** out) noexcept {
   return guarded([&] {
     const ModuleInstance& m = module_of(Builder::of(b));
-    at(m.states, id, "state", m);
-    *out = nullptr;  // no phase of this version keeps state
+    *out = Builder::of(b).state(*at(m.states, id, "state", m));
   });
 }
 

@@ -8,8 +8,18 @@ namespace gestalt::core {
 
 extern const gestalt_build_api kBuildApi;  // build_abi.cpp
 
-Builder::Builder(Program& program, const std::vector<BatchField>& fields, int phase)
-    : target(&program.nodes), program_(program), phase_(phase), abi_{{&kBuildApi}, this} {
+TensorType StateLayout::type_of(const StateDecl& state) const {
+  TensorType t(state.type.dtype, {});
+  if (state.scope == GESTALT_STATE_PER_TOKEN)
+    t = TensorType(state.type.dtype, {num_blocks, block_tokens});
+  else
+    t = TensorType(state.type.dtype, {num_slots});
+  for (int i = 0; i < state.type.ndim; ++i) t.shape[static_cast<size_t>(t.ndim++)] = state.type.dim(i);
+  return t;
+}
+
+Builder::Builder(Program& program, const std::vector<BatchField>& fields, int phase, const StateLayout& states)
+    : target(&program.nodes), program_(program), phase_(phase), states_(states), abi_{{&kBuildApi}, this} {
   for (const BatchField& f : fields) fields_.emplace(f.name, f.type);
   fields_.emplace("step_scalars", TensorType(GESTALT_F32, {8}));
   fields_.emplace("step_seed", TensorType(GESTALT_I32, {4}));
@@ -80,6 +90,8 @@ std::vector<Value*> Builder::apply_view(const OpDef& op, Value* x, const Attrs& 
 }
 
 Value* Builder::batch(std::string_view name, bool required) {
+  if (states_.num_blocks > 0 && name == "seq_starts" && current() && current()->states.empty() && without_state_.empty())
+    without_state_ = path;
   auto it = fields_.find(name);
   if (it != fields_.end()) return program_.input("batch:" + it->first, it->second);
   if (!required) return nullptr;
@@ -95,6 +107,10 @@ Value* Builder::batch(std::string_view name, bool required) {
 }
 
 Value* Builder::param(const Parameter& p) { return program_.input("param:" + p.path, p.type); }
+
+Value* Builder::state(const StateDecl& s) {
+  return states_.num_blocks > 0 ? program_.input("state:" + s.path, states_.type_of(s)) : nullptr;
+}
 
 std::vector<Value*> Builder::emit(const ModuleInstance& module, const std::vector<Value*>& in) {
   std::string outer = std::exchange(path, module.path);

@@ -1,10 +1,9 @@
 #include "core/program/executable.h"
 
-#include <cmath>
-#include <cstring>
+#include <chrono>
 
 #include "core/base/host.h"
-#include "core/tensor/half.h"
+#include "core/tensor/finite.h"
 
 namespace gestalt::core {
 
@@ -239,6 +238,21 @@ void Executable::run_eager(const std::vector<Stream>& streams, bool accumulate, 
   }
 }
 
+void Executable::run_timed(const std::vector<Stream>& streams, bool accumulate, std::vector<NodeTime>& times) {
+  using Clock = std::chrono::steady_clock;
+  auto ns = [](Clock::duration d) { return std::chrono::duration_cast<std::chrono::nanoseconds>(d).count(); };
+  bind_streams(streams);
+  device_.sync();
+  for (const Step& s : issues_[accumulate ? 1 : 0].steps) {
+    const Clock::time_point begin = Clock::now();
+    gestalt_status* status = s.call ? launch(s) : s.run(s.state, nullptr);
+    if (status) raise(status, s);
+    if (!s.call) continue;
+    device_.sync();
+    times.push_back({&binding_.nodes()[s.node], ns(begin.time_since_epoch()), ns(Clock::now() - begin)});
+  }
+}
+
 void Executable::check_finite(const Node& n) {
   for (const Value* v : n.out) {
     if (!is_float(v->type.dtype)) continue;
@@ -247,24 +261,9 @@ void Executable::check_finite(const Node& n) {
     if (count == 0) continue;
     std::vector<char> host(num_bytes(t.view));
     device_.copy_to_host(host.data(), t.view.data, host.size());
-    for (int64_t i = 0; i < count; ++i) {
-      double x = 0;
-      const char* at = host.data() + static_cast<uint64_t>(i) * dtype_size(t.dtype());
-      if (t.dtype() == GESTALT_F64) {
-        std::memcpy(&x, at, 8);
-      } else if (t.dtype() == GESTALT_F32) {
-        float f;
-        std::memcpy(&f, at, 4);
-        x = f;
-      } else {
-        uint16_t h;
-        std::memcpy(&h, at, 2);
-        x = t.dtype() == GESTALT_BF16 ? f32_from_bf16(h) : f32_from_f16(h);
-      }
-      if (!std::isfinite(x))
-        fail(GESTALT_VALIDATION, "[{} at {}] output '{}' element {} is {}, expected a finite number ({})", n.op->name(),
-             n.path, n.op->schema.output(v->output).name, i, x, region_name(n.region));
-    }
+    if (const int64_t i = first_not_finite(host.data(), t.dtype(), host.size()); i >= 0)
+      fail(GESTALT_VALIDATION, "[{} at {}] output '{}' element {} is {}, expected a finite number ({})", n.op->name(),
+           n.path, n.op->schema.output(v->output).name, i, float_at(host.data(), t.dtype(), i), region_name(n.region));
   }
 }
 

@@ -45,6 +45,12 @@ class Executable {
   // Node by node, waiting after each; floating-point results are checked to be finite where `check_finite`. The message
   // of any error names op and module path.
   void run_eager(const std::vector<Stream>& streams, bool accumulate, bool check_finite);
+  struct NodeTime {
+    const BoundNode* node;
+    int64_t begin_ns, duration_ns;
+  };
+  // Node by node, waiting after each; appends what each took.
+  void run_timed(const std::vector<Stream>& streams, bool accumulate, std::vector<NodeTime>& times);
 
   bool has_output(const std::string& name) const { return program_->outputs.contains(name); }
   const Tensor& output(const std::string& name) const;

@@ -8,7 +8,7 @@ namespace gestalt::core {
 
 namespace {
 constexpr std::string_view kNames[kNumCategories] = {"weights", "gradients", "master", "optimizer", "activations",
-                                                     "batch",   "workspace", "other",  "pinned"};
+                                                     "batch",   "workspace", "state",  "other",     "pinned"};
 }
 
 std::string_view category_name(Category category) { return kNames[static_cast<int>(category)]; }

@@ -9,8 +9,8 @@
 namespace gestalt::core {
 
 // What memory is for. kPinned is host memory that a device copies fast; it is listed, but not part of the device total.
-enum class Category { kWeights, kGradients, kMaster, kOptimizer, kActivations, kBatch, kWorkspace, kOther, kPinned };
-inline constexpr int kNumCategories = 9;
+enum class Category { kWeights, kGradients, kMaster, kOptimizer, kActivations, kBatch, kWorkspace, kState, kOther, kPinned };
+inline constexpr int kNumCategories = 10;
 
 std::string_view category_name(Category category);
 

@@ -1,6 +1,7 @@
 #include "core/session/session.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 
 #include "core/base/host.h"
@@ -62,6 +63,19 @@ Trainer& Session::trainer() {
 Predictor& Session::predictor() {
   if (!predictor_) predictor_ = std::make_unique<Predictor>(run_, machine(), tree(), store(), seq_len());
   return *predictor_;
+}
+
+Generation& Session::open_generation(const gestalt_generation& sizes) {
+  generation_.reset();  // first give back, then ask for more
+  const DataSource& d = data();
+  const int64_t known = d.has_tokenizer() ? d.tokenizer()->vocab_size(d.tokenizer_self()) : 0;
+  generation_ = std::make_unique<Generation>(run_, machine(), tree(), store(), seq_len(), known, sizes);
+  return *generation_;
+}
+
+Generation& Session::generation() {
+  if (!generation_) fail(GESTALT_INVALID_ARGUMENT, "[session] generate before open_generation");
+  return *generation_;
 }
 
 void Session::open_model(const std::string& load_from) {
@@ -229,25 +243,59 @@ const fs::path& Session::output_folder() {
   return output_;
 }
 
-void Session::metrics(int64_t step, const gestalt_metric* metrics, uint64_t num) {
-  if (!trackers_open_) {
-    for (const std::string& name : run_.config().str_list("metrics.trackers")) {
-      const ConfigNode* section = run_.config().find(join_path("metrics", name));
-      const AttrList attrs = to_attrs(section ? *section : ConfigNode::table());
-      Instance t(run_.registry().component("tracker/1", name), attrs.data(), attrs.size());
-      check(t.component().host,
-            t.table<gestalt_tracker_1>()->open(t.self(), str_of(output_folder().native()),
-                                               str_of(run_.config().str("run.name")),
-                                               loaded_from_.empty() ? -1 : loaded_.step),
-            t.text());
-      trackers_.push_back(std::move(t));
-    }
-    trackers_open_ = true;
+// With what belongs to the whole run: configuration, plugins, kernels.
+void Session::open_trackers() {
+  if (trackers_open_) return;
+  for (const std::string& name : run_.config().str_list("metrics.trackers")) {
+    const ConfigNode* section = run_.config().find(join_path("metrics", name));
+    const AttrList attrs = to_attrs(section ? *section : ConfigNode::table());
+    Instance t(run_.registry().component("tracker/1", name), attrs.data(), attrs.size());
+    check(t.component().host,
+          t.table<gestalt_tracker_1>()->open(t.self(), str_of(output_folder().native()),
+                                             str_of(run_.config().str("run.name")),
+                                             loaded_from_.empty() ? -1 : loaded_.step),
+          t.text());
+    trackers_.push_back(std::move(t));
   }
+  trackers_open_ = true;
+  if (trackers_.empty()) return;
+  const int64_t step = trainer_ ? trainer_->steps_done() : loaded_.step;
+  std::string config;
+  for (const auto& [path, node] : run_.config().leaves()) config += fmt::format("{} = {}\n", path, node->text());
+  text(step, "config", config);
+  std::string plugins;
+  for (const Plugin& p : run_.registry().plugins())
+    plugins += fmt::format("{} {}\n", p.manifest.id, p.manifest.version);
+  text(step, "plugins", plugins);
+  if (trainer_) text(step, "kernels", trainer_->loss_program().compiled().executable().binding().table());
+}
+
+void Session::metrics(int64_t step, const gestalt_metric* metrics, uint64_t num) {
+  open_trackers();
   for (Instance& t : trackers_) {
     check(t.component().host, t.table<gestalt_tracker_1>()->write(t.self(), step, metrics, num), t.text());
     check(t.component().host, t.table<gestalt_tracker_1>()->flush(t.self()), t.text());
   }
+}
+
+void Session::text(int64_t step, const std::string& name, const std::string& text) {
+  open_trackers();
+  for (Instance& t : trackers_)
+    if (const auto* table = t.table<gestalt_tracker_1>();
+        table->struct_size > offsetof(gestalt_tracker_1, text) && table->text)
+      check(t.component().host, table->text(t.self(), step, str_of(name), str_of(text)), t.text());
+}
+
+gestalt_run_info Session::info() {
+  gestalt_run_info r{};
+  r.struct_size = sizeof(r);
+  r.step_flops = trainer_ && trainer_->steps_done() > 0 ? trainer_->step_flops() : 0;
+  const Ledger::Line memory = machine().device().ledger().total();
+  r.memory_bytes = memory.current;
+  r.memory_peak_bytes = memory.peak;
+  r.device = str_of(machine().device().name());
+  r.dtype = str_of(dtype_name(run_.dtype()));
+  return r;
 }
 
 gestalt_attr Session::config_value(std::string_view key) {

@@ -7,6 +7,7 @@
 
 #include "core/config/attr_list.h"
 #include "core/session/checkpoints.h"
+#include "core/session/generation.h"
 #include "core/session/trainer.h"
 #include "gestalt/abi/session.h"
 
@@ -58,6 +59,8 @@ class Session {
   ParameterStore& store();
   Trainer& trainer();
   Predictor& predictor();
+  Generation& open_generation(const gestalt_generation& sizes);
+  Generation& generation();
 
   void open_model(const std::string& load_from);
   void open_data() { data().open(seq_len(), static_cast<int64_t>(run_.seed())); }
@@ -78,6 +81,8 @@ class Session {
     if (checkpoints_) checkpoints_->collect(false);
   }
   void metrics(int64_t step, const gestalt_metric* metrics, uint64_t num);
+  void text(int64_t step, const std::string& name, const std::string& text);
+  gestalt_run_info info();
   const std::filesystem::path& output_folder();
   int64_t seq_len() const { return run_.config().i64("model.seq_len"); }
   const std::vector<gestalt_str>& arguments() const { return argument_strs_; }
@@ -94,6 +99,7 @@ class Session {
   struct Tracker {
     Instance instance;
   };
+  void open_trackers();
   void check_rules();
   void resume_training();
   void lock_checkpoints();
@@ -120,6 +126,7 @@ class Session {
   std::unique_ptr<Predictor> predictor_, batch_predictor_;
   bool resumes_auto_ = false;
   std::unique_ptr<CheckpointReader> reader_;  // from open_model to open_optimizer
+  std::unique_ptr<Generation> generation_;
   std::filesystem::path loaded_from_;
   TrainingState loaded_;
   std::unique_ptr<Checkpoints> checkpoints_;

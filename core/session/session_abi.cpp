@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "core/base/host.h"
+#include "core/program/flops.h"
 #include "core/session/session.h"
 
 namespace gestalt::core {
@@ -159,6 +160,45 @@ gestalt_status* batch_logits(gestalt_session* s, const gestalt_batch_view* field
 gestalt_status* update(gestalt_session* s, double lr, gestalt_step_result* out) noexcept {
   return guarded([&] { *out = Session::of(s).update(lr); });
 }
+gestalt_status* info(gestalt_session* s, gestalt_run_info* out) noexcept {
+  return guarded([&] { *out = Session::of(s).info(); });
+}
+gestalt_status* text(gestalt_session* s, int64_t step, gestalt_str name, gestalt_str content) noexcept {
+  return guarded([&] { Session::of(s).text(step, std::string(view_of(name)), std::string(view_of(content))); });
+}
+gestalt_status* profiled_step(gestalt_session* s, const gestalt_profile_sink* sink, gestalt_step_result* out) noexcept {
+  return guarded([&] {
+    Session::of(s).collect_saves();
+    *out = Session::of(s).trainer().timed_step([&](const Program& program, const Executable::NodeTime& t) {
+      const Node& n = *t.node->node;
+      gestalt_profile_event e{};
+      e.struct_size = sizeof(e);
+      e.op = str_of(n.op->name());
+      e.group = str_of(n.op->group);
+      e.path = str_of(n.path);
+      const std::string region = region_name(n.region);
+      e.region = str_of(region);
+      e.backend = t.node->kernel->backend;
+      e.begin_ns = t.begin_ns;
+      e.duration_ns = t.duration_ns;
+      e.flops = node_flops(n, program.dims(), segment_length(program));
+      e.bytes = node_bytes(n, program.dims());
+      sink->put(sink->self, &e);
+    });
+  });
+}
+gestalt_status* find_not_finite(gestalt_session* s) noexcept {
+  return guarded([&] { Session::of(s).trainer().find_not_finite(); });
+}
+gestalt_status* open_generation(gestalt_session* s, const gestalt_generation* sizes, int64_t* vocab) noexcept {
+  return guarded([&] { *vocab = Session::of(s).open_generation(*sizes).vocabulary(); });
+}
+gestalt_status* generate(gestalt_session* s, const gestalt_generation_pass* pass) noexcept {
+  return guarded([&] { Session::of(s).generation().pass(*pass); });
+}
+gestalt_status* copy_block(gestalt_session* s, int64_t from, int64_t to) noexcept {
+  return guarded([&] { Session::of(s).generation().copy_block(from, to); });
+}
 
 }  // namespace
 
@@ -189,6 +229,13 @@ const gestalt_session_api kSessionApi = {sizeof(gestalt_session_api),
                                          run_batch,
                                          update,
                                          wait_saved,
-                                         batch_logits};
+                                         batch_logits,
+                                         info,
+                                         text,
+                                         profiled_step,
+                                         find_not_finite,
+                                         open_generation,
+                                         generate,
+                                         copy_block};
 
 }  // namespace gestalt::core

@@ -7,6 +7,8 @@
 #include "core/base/host.h"
 #include "core/base/text.h"
 #include "core/config/attr_list.h"
+#include "core/program/flops.h"
+#include "core/tensor/finite.h"
 
 namespace gestalt::core {
 
@@ -41,6 +43,8 @@ void bind_inputs(Compiled& compiled, const ModelTree& tree, const ParameterStore
       data = store.weight(*tree.find(rest)).data;
     else if (kind == "grad")
       data = store.gradient(*tree.find(rest)).data;
+    else if (kind == "state")
+      continue;  // of whoever generates
     else if (kind == "metric" && sums)
       data = sums->address(rest);
     else if (rest == "step_scalars")
@@ -106,6 +110,12 @@ double LossProgram::run(const FillBatch& fill, bool accumulate, bool capture) {
 double LossProgram::run_eager(const FillBatch& fill, bool accumulate) {
   const double weight = load(fill);
   compiled_->executable().run_eager(machine_.streams(), accumulate, true);
+  return weight;
+}
+
+double LossProgram::run_timed(const FillBatch& fill, bool accumulate, std::vector<Executable::NodeTime>& times) {
+  const double weight = load(fill);
+  compiled_->executable().run_timed(machine_.streams(), accumulate, times);
   return weight;
 }
 
@@ -292,30 +302,68 @@ gestalt_step_result Trainer::update(double rate) {
   return r;
 }
 
-gestalt_step_result Trainer::step() {
+// The samples of one micro-batch of a step.
+void Trainer::set_samples(int64_t step, int64_t first) {
+  samples_.clear();
+  for (int64_t i = 0; i < micro_batch_; ++i) samples_.push_back(step * global_batch_ + first + i);
+}
+
+double Trainer::step_flops() const {
+  if (!loss_) return 0;
+  return training_flops(loss_->compiled().program()) * static_cast<double>(global_batch_ / micro_batch_);
+}
+
+gestalt_step_result Trainer::step(const PutTime* put) {
   const auto begin = std::chrono::steady_clock::now();
   gestalt_step_result r{};
   r.struct_size = sizeof(r);
   use_data();
   upload_seed();
   for (int64_t first = 0; first < global_batch_; first += micro_batch_) {
-    samples_.clear();
-    for (int64_t i = 0; i < micro_batch_; ++i) samples_.push_back(steps_done_ * global_batch_ + first + i);
-    r.weight += accumulate(data_->reader(split_, samples_), first > 0);
+    set_samples(steps_done_, first);
+    const FillBatch read = data_->reader(split_, samples_);
+    if (put) {
+      std::vector<Executable::NodeTime> times;
+      r.weight += loss_->run_timed(read, first > 0, times);
+      for (const Executable::NodeTime& t : times) (*put)(loss_->compiled().program(), t);
+    } else {
+      r.weight += accumulate(read, first > 0);
+    }
     r.num_tokens += loss_->num_tokens();
     r.data_seconds += loss_->data_seconds();
   }
-  finish(r, schedule_.at(steps_done_));
+  finish(r, schedule_.at(steps_done_), put);
   r.step_seconds = seconds_since(begin);
   return r;
 }
 
+void Trainer::find_not_finite() {
+  for (const Parameter* p : tree_.parameters()) {
+    const std::vector<char> bytes = store_.read(store_.weight(*p));
+    if (const int64_t i = first_not_finite(bytes.data(), p->type.dtype, bytes.size()); i >= 0)
+      fail(GESTALT_VALIDATION, "[{}] element {} of the parameter is not finite", p->path, i);
+  }
+  if (steps_done_ == 0) return;
+  use_data();
+  --steps_done_;  // the seed of the step
+  upload_seed();
+  ++steps_done_;
+  for (int64_t first = 0; first < global_batch_; first += micro_batch_) {
+    set_samples(steps_done_ - 1, first);
+    loss_->run_eager(data_->reader(split_, samples_), first > 0);
+  }
+}
+
 // The update with the gradients of the batches whose weight r holds.
-void Trainer::finish(gestalt_step_result& r, double rate) {
+void Trainer::finish(gestalt_step_result& r, double rate, const PutTime* put) {
   r.lr = rate;
   upload_scalars(r.lr, r.weight > 0 ? 1 / (r.weight * scale_.value()) : 0);
   update_->attach(machine_.arenas());
-  if (eager_)
+  if (put) {
+    std::vector<Executable::NodeTime> times;
+    update_->executable().run_timed(machine_.streams(), false, times);
+    for (const Executable::NodeTime& t : times) (*put)(update_->program(), t);
+  } else if (eager_)
     update_->executable().run_eager(machine_.streams(), false, false);
   else
     update_->run(machine_.device(), machine_.streams(), false, capture_);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -38,6 +39,7 @@ class LossProgram {
   double run(const FillBatch& fill, bool accumulate, bool capture);
   // Node by node with finite checks.
   double run_eager(const FillBatch& fill, bool accumulate);
+  double run_timed(const FillBatch& fill, bool accumulate, std::vector<Executable::NodeTime>& times);
   // Whether batches of this size fit.
   bool fits(int64_t num_tokens, int64_t num_sequences) const {
     return num_tokens <= batch_->max_tokens() && num_sequences <= batch_->max_sequences();
@@ -68,7 +70,15 @@ class Trainer {
   // data: NULL when every batch comes from run_batch.
   Trainer(const Run& run, Machine& machine, const ModelTree& tree, ParameterStore& store, DataSource* data);
 
-  gestalt_step_result step();
+  gestalt_step_result step() { return step(nullptr); }
+  // The same node by node; put gets each node's time.
+  using PutTime = std::function<void(const Program&, const Executable::NodeTime&)>;
+  gestalt_step_result timed_step(const PutTime& put) { return step(&put); }
+  // Looks at the parameters and runs the batches of the last step again with finite checks. Throws VALIDATION with the
+  // first tensor that is not finite.
+  void find_not_finite();
+  // Operations of one global batch like the last one.
+  double step_flops() const;
   // Loss and gradients of one batch, added to those of the last one or in their place. Returns the sum of token weights.
   double run_batch(const BatchSpec& size, const FillBatch& fill, bool accumulate);
   // One update with the gradients of run_batch; a negative rate is the schedule's.
@@ -88,10 +98,12 @@ class Trainer {
   double accumulate_gradients(const std::vector<int64_t>& samples);
 
  private:
+  gestalt_step_result step(const PutTime* put);
+  void set_samples(int64_t step, int64_t first);
   void make_loss(const BatchSpec& batches);
   void use_data();
   double accumulate(const FillBatch& fill, bool more);
-  void finish(gestalt_step_result& r, double rate);
+  void finish(gestalt_step_result& r, double rate, const PutTime* put = nullptr);
   void upload_seed();
   void upload_scalars(double rate, double inv_tokens);
   std::unique_ptr<Compiled> make_update();

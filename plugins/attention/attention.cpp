@@ -58,7 +58,7 @@ class Attention : public Module {
       k_norm_ = d.child({"qk_norm", "k_norm"}, "gestalt.rms_norm", c, {{"hidden", head ? d_ : g_ * d_}});
     }
     if (rotary_) positions_ = d.child("positions", "gestalt.rotary", c);
-    core_ = d.child("core_attention", "gestalt.softmax_attention", c);
+    core_ = d.child("core_attention", "gestalt.softmax_attention", c, {{"kv_heads", g_}, {"head_size", d_}});
     const int64_t ranks = d.axis("tp").size;
     n_ /= ranks;
     g_ /= ranks;
@@ -110,16 +110,25 @@ class Attention : public Module {
 GESTALT_COMPONENT(Attention)
 
 // softmax(q k^T / sqrt(d)) v inside each sequence of the batch, causal. A fourth input [n] are sinks: one more logit of
-// each head, without a value.
+// each head, without a value. Keys and values are state: in generation a pass brings those of its new tokens and finds
+// the others.
 class SoftmaxAttention : public Module {
  public:
   static constexpr std::string_view name = "gestalt.softmax_attention";
   static constexpr ConfigKey keys[] = {
       {.name = "attention_scale", .type = "f64", .default_value = "0.0", .min = "0.0", .doc = "factor on the scores; 0: 1 / sqrt(head size)"},
       {.name = "attention_softcap", .type = "f64", .default_value = "0.0", .min = "0.0", .doc = "scores stay within +- this; 0: no cap"},
-      {.name = "window", .type = "i64", .default_value = "0", .min = "0", .doc = "a token sees itself and the window - 1 before it; 0: all"}};
+      {.name = "window", .type = "i64", .default_value = "0", .min = "0", .doc = "a token sees itself and the window - 1 before it; 0: all"},
+      {.name = "kv_heads", .type = "i64", .default_value = "0", .min = "0", .doc = "key/value heads, of what generation keeps; 0: it keeps nothing"},
+      {.name = "head_size", .type = "i64", .default_value = "0", .min = "0", .doc = "of keys"},
+      {.name = "value_size", .type = "i64", .default_value = "0", .min = "0", .doc = "of values; 0: head_size"}};
 
-  SoftmaxAttention(Declare&, const Attrs& c) {
+  SoftmaxAttention(Declare& d, const Attrs& c) : keeps_(c.i64("kv_heads") > 0) {
+    if (keeps_) {
+      const int64_t g = c.i64("kv_heads"), size = c.i64("head_size");
+      k_ = d.state_per_token("k", {g, size}, {0, "tp"});
+      v_ = d.state_per_token("v", {g, c.i64("value_size") ? c.i64("value_size") : size}, {0, "tp"});
+    }
     options_.scale = c.f64("attention_scale");
     options_.softcap = c.f64("attention_softcap");
     options_.window = c.i64("window");
@@ -130,10 +139,14 @@ class SoftmaxAttention : public Module {
                             " input tensors, expected queries, keys, values and perhaps sinks");
     ops::AttentionOptions options = options_;
     if (in.size() == 4) options.sinks_n = in[3];
+    if (const Tensor k_state = keeps_ ? b.state(k_) : Tensor())
+      return ops::attention_cached(in[0], in[1], in[2], {k_state, b.state(v_)}, ops::sequences_of(b), options);
     return ops::attention(in[0], in[1], in[2], b.batch("seq_starts"), options);
   }
 
  private:
+  bool keeps_;
+  State k_, v_;
   ops::AttentionOptions options_;
 };
 GESTALT_COMPONENT(SoftmaxAttention)

@@ -49,6 +49,9 @@ class Decoder : public Module {
   std::vector<Tensor> emit(Build& b, std::span<const Tensor>) const {
     Tensor x_th = b.call(embedding_, b.batch("tokens"));
     for (Child block : blocks_) x_th = b.call(block, x_th);
+    // In generation only some rows are asked for.
+    if (b.phase() == Phase::kInfer)
+      if (const Tensor rows = b.batch_if_any("output_rows")) x_th = ops::gather_rows(x_th, rows);
     x_th = b.call(norm_, x_th);
     const Tensor logits_tv = tied_ ? b.call(head_, x_th, b.param(table_)) : b.call(head_, x_th);
     if (b.phase() == Phase::kInfer) return {logits_tv};

@@ -101,8 +101,23 @@ void JsonlTracker::write(int64_t step, std::span<const gestalt_metric> metrics) 
     line_.push_back(':');
     append_value(&line_, metrics[i].value);
   }
+  append_line();
+}
+
+void JsonlTracker::text(int64_t step, std::string_view name, std::string_view text) {
+  if (descriptor_ < 0) throw InvalidArgument("[metrics] text before open, got step " + std::to_string(step));
+  line_.assign("{\"step\":");
+  support::append_json_number(&line_, step);
+  line_.append(",\"text\":");
+  support::append_json_string(&line_, name);
+  line_.append(",\"content\":");
+  support::append_json_string(&line_, text);
+  append_line();
+}
+
+// One call for the line: what the kernel has taken survives a kill of the process.
+void JsonlTracker::append_line() {
   line_.append("}\n");
-  // One call for the line: what the kernel has taken survives a kill of the process.
   for (std::string_view left = line_; !left.empty();) {
     const ssize_t done = ::write(descriptor_, left.data(), left.size());
     if (done < 0 && errno == EINTR) continue;

@@ -16,9 +16,11 @@ class JsonlTracker : public Tracker {
   void open(std::string_view folder, std::string_view run_name, int64_t step) override;
   void write(int64_t step, std::span<const gestalt_metric> metrics) override;
   void flush() override;
+  void text(int64_t step, std::string_view name, std::string_view text) override;
 
  private:
   void keep_up_to(int64_t step) const;
+  void append_line();
 
   Host host_;
   std::string path_, line_;

@@ -49,6 +49,18 @@ TEST_CASE("a record is one JSON object a line, with numbers that come back exact
   CHECK(support::parse_json(text.substr(0, text.find('\n')), "t").f64("loss") == 0.1);
 }
 
+TEST_CASE("a text is a line of its own, and goes with its step") {
+  const TestFolder folder;
+  {
+    Run run(folder, -1);
+    run.tracker.text(0, "config", "a = 1\nb = \"x\"\n");
+    run.tracker.text(2, "sample", "In the beginning");
+  }
+  Run run(folder, 1);
+  CHECK(ReadFile(folder.file("metrics.jsonl")).read_all() ==
+        "{\"step\":0,\"text\":\"config\",\"content\":\"a = 1\\nb = \\\"x\\\"\\n\"}\n");
+}
+
 TEST_CASE("a resumed run drops the lines of later steps and a torn last line, and goes on") {
   const TestFolder folder;
   {

@@ -353,6 +353,37 @@ inline Tensor attention(Tensor q_tnd, Tensor k_tgd, Tensor v_tge, Tensor seq_sta
                                {{"causal", causal}, {"scale", scale}});
 }
 
+// Where generation keeps keys and values: [blocks, tokens of a block, g, d].
+struct KeyValueState {
+  Tensor k, v;
+};
+// The sequences of a pass of generation: where their new tokens begin, their lengths after it, their blocks.
+struct Sequences {
+  Tensor starts, lengths, block_table;
+};
+inline Sequences sequences_of(Build& b) { return {b.batch("seq_starts"), b.batch("lengths"), b.batch("block_table")}; }
+// Puts keys and values of the new tokens into the state and attends to all that their sequences have, causally.
+inline Tensor attention_cached(Tensor q_tnd, Tensor k_tgd, Tensor v_tge, KeyValueState state, Sequences s,
+                               const AttentionOptions& o = {}) {
+  if (!o.causal || o.bias || o.dropout > 0)
+    throw InvalidArgument("[core.attention_cached] got an attention that is not causal or has a bias or dropout");
+  return recorder_of(q_tnd).op(
+      "core.attention_cached",
+      {q_tnd, k_tgd, v_tge, state.k, state.v, s.starts, s.lengths, s.block_table, o.sinks_n},
+      {{"scale", o.scale}, {"window", o.window}, {"softcap", o.softcap}});
+}
+// The next token of each row: ids i32 [s] and log probabilities f32 [s]; see core.sample in docs/ops.md.
+struct Sampled {
+  Tensor ids_s, logprob_s;
+};
+inline Sampled sample(Tensor logits_sv, Tensor temperature_s, Tensor top_k_s, Tensor top_p_s, Tensor min_p_s,
+                      Tensor seeds_s4, Tensor bias_sv = {}, int64_t vocab = 0) {
+  const Tensor in[] = {logits_sv, temperature_s, top_k_s, top_p_s, min_p_s, seeds_s4, bias_sv};
+  const Attr attrs[] = {{"vocab", vocab}};
+  const auto out = recorder_of(logits_sv).ops("core.sample", in, attrs);
+  return {out.at(0), out.at(1)};
+}
+
 // Updates; they write their inputs and have no outputs. Argument order as in gestalt_optimizer_step.
 struct AdamW {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;

@@ -170,6 +170,37 @@ class Session {
     check(host_, api().update(session_, lr, &result));
     return result;
   }
+  gestalt_run_info info() const {
+    gestalt_run_info info{};
+    info.struct_size = sizeof info;
+    check(host_, api().info(session_, &info));
+    return info;
+  }
+  // For the trackers: "sample".
+  void text(int64_t step, std::string_view name, std::string_view text) {
+    check(host_, api().text(session_, step, str_of(name), str_of(text)));
+  }
+  // put(const gestalt_profile_event&) must not throw.
+  template <class F>
+  gestalt_step_result profiled_step(F put) {
+    const gestalt_profile_sink sink = {sizeof sink, &put, [](void* self, const gestalt_profile_event* e) noexcept {
+                                         (*static_cast<F*>(self))(*e);
+                                       }};
+    gestalt_step_result result{};
+    result.struct_size = sizeof result;
+    check(host_, api().profiled_step(session_, &sink, &result));
+    return result;
+  }
+  // Throws VALIDATION with the first tensor that is not finite.
+  void find_not_finite() { check(host_, api().find_not_finite(session_)); }
+  // Columns of logits. Throws UNSUPPORTED when a module keeps no state.
+  int64_t open_generation(const gestalt_generation& sizes) {
+    int64_t vocab = 0;
+    check(host_, api().open_generation(session_, &sizes, &vocab));
+    return vocab;
+  }
+  void generate(const gestalt_generation_pass& pass) { check(host_, api().generate(session_, &pass)); }
+  void copy_block(int64_t from, int64_t to) { check(host_, api().copy_block(session_, from, to)); }
   gestalt_session* raw() const { return session_; }
   const gestalt_host* host() const { return host_; }
 

@@ -16,6 +16,8 @@ class Tracker : public detail::ComponentOf<Tracker> {
   virtual void write(int64_t step, std::span<const gestalt_metric> metrics) = 0;
   // What was written survives a kill of the process.
   virtual void flush() = 0;
+  // A text that belongs to the run ("config", "plugins", "kernels") or to a step ("sample").
+  virtual void text(int64_t, std::string_view, std::string_view) {}
 
   static constexpr std::string_view kKind = "tracker/1";
   template <class>
@@ -32,7 +34,10 @@ inline constexpr gestalt_tracker_1 tracker_table = {
     [](void* self, int64_t step, const gestalt_metric* metrics, uint64_t num) noexcept {
       return with<Tracker>(self, [&](Tracker& t) { t.write(step, {metrics, static_cast<size_t>(num)}); });
     },
-    [](void* self) noexcept { return with<Tracker>(self, [](Tracker& t) { t.flush(); }); }};
+    [](void* self) noexcept { return with<Tracker>(self, [](Tracker& t) { t.flush(); }); },
+    [](void* self, int64_t step, gestalt_str name, gestalt_str text) noexcept {
+      return with<Tracker>(self, [&](Tracker& t) { t.text(step, view_of(name), view_of(text)); });
+    }};
 
 }  // namespace detail
 

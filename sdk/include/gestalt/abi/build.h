@@ -30,7 +30,9 @@ typedef struct gestalt_build_api {
   /* A parameter, buffer or state of the module that is emitting, by the id that declare returned. */
   gestalt_status* (*param)(gestalt_build* b, uint64_t id, gestalt_tensor** out) GESTALT_NOEXCEPT;
   gestalt_status* (*buffer)(gestalt_build* b, uint64_t id, gestalt_tensor** out) GESTALT_NOEXCEPT;
-  /* *out is NULL in phases without state (train). */
+  /* A state per token is [blocks, tokens of a block, ...], one per sequence [slots, ...]. The batch fields "block_table"
+   * i32 [sequences, blocks of a sequence], "lengths" i32 [sequences] (tokens after this pass) and "slots" i32 [sequences]
+   * say where each sequence's is. *out is NULL in programs without state: training, and inference on whole sequences. */
   gestalt_status* (*state)(gestalt_build* b, uint64_t id, gestalt_tensor** out) GESTALT_NOEXCEPT;
   /* Emits a child of the module that is emitting. */
   gestalt_status* (*call)(gestalt_build* b, uint64_t child, gestalt_tensor* const* in, uint64_t num_in,

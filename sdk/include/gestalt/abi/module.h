@@ -37,7 +37,9 @@ typedef struct gestalt_param_desc {
   uint32_t reserved;
 } gestalt_param_desc;
 
-/* What generation keeps, per token or per sequence. shape excludes the token or sequence dimension. */
+/* What generation keeps, per token or per sequence. shape excludes the token or sequence dimension. The module only
+ * declares; who generates allocates, pages, shares and moves it (see gestalt_build_api.state). A module that looks at
+ * other tokens of a sequence and declares none makes the model run on whole sequences instead. */
 #define GESTALT_STATE_PER_TOKEN 0
 #define GESTALT_STATE_PER_SEQUENCE 1
 typedef struct gestalt_state_desc {

@@ -28,6 +28,60 @@ typedef struct gestalt_batch_view {
   gestalt_view view;
 } gestalt_batch_view;
 
+/* What a run costs. */
+typedef struct gestalt_run_info {
+  uint64_t struct_size;
+  /* Operations of one update on the last global batch: three times those of the forward's matrix products and
+   * attention, causal attention counted half, recomputation left out. 0 before the first update. */
+  double step_flops;
+  uint64_t memory_bytes, memory_peak_bytes; /* device memory now and at most */
+  gestalt_str device, dtype;                /* "cpu", "f32"; borrowed */
+} gestalt_run_info;
+
+/* One op of a step that was timed. Strings are borrowed until put returns. */
+typedef struct gestalt_profile_event {
+  uint64_t struct_size;
+  gestalt_str op, group, path, region, backend; /* "core.linear", "matrix", "model.layers.0.mlp", "forward" */
+  int64_t begin_ns, duration_ns;                /* from any fixed point */
+  double flops, bytes;                          /* flops 0: not counted for this op */
+} gestalt_profile_event;
+typedef struct gestalt_profile_sink {
+  uint64_t struct_size;
+  void* self;
+  void (*put)(void* self, const gestalt_profile_event* event) GESTALT_NOEXCEPT;
+} gestalt_profile_sink;
+
+/* Sizes of generation on state that the modules declared. */
+typedef struct gestalt_generation {
+  uint64_t struct_size;
+  int64_t block_tokens, num_blocks;     /* tokens of a block of state, blocks in all */
+  int64_t max_tokens, max_sequences;    /* of one pass */
+} gestalt_generation;
+
+/* How the next token of a sequence is chosen; see core.sample. */
+typedef struct gestalt_sampling {
+  float temperature, top_p, min_p; /* temperature 0: the largest logit */
+  int32_t top_k;                   /* 0: all */
+  uint64_t seed, position;         /* the draw is a function of both; position counts what was drawn before */
+} gestalt_sampling;
+
+/* New tokens of some sequences, one sequence after the other. Their states of earlier passes are where `blocks` says;
+ * state of the new tokens is put there. */
+typedef struct gestalt_generation_pass {
+  uint64_t struct_size;
+  const int32_t* tokens; /* [num_tokens] */
+  uint64_t num_tokens, num_sequences;
+  const int32_t* starts;  /* [num_sequences + 1]: where the tokens of each begin; the last is num_tokens */
+  const int32_t* lengths; /* [num_sequences] tokens of each after this pass */
+  const int32_t* blocks;  /* [num_sequences, blocks_per_sequence]; entries beyond a sequence's length are not read */
+  uint64_t blocks_per_sequence;
+  const int32_t* slots; /* [num_sequences] of state per sequence: below max_sequences, of one sequence as long as it lives */
+  const gestalt_sampling* sampling; /* [num_sequences] */
+  int32_t* ids;                     /* out [num_sequences]: the next token */
+  float* logprobs;                  /* out [num_sequences]: its log probability; may be NULL */
+  float* logits;                    /* out [num_sequences, vocabulary] of the last tokens; may be NULL */
+} gestalt_generation_pass;
+
 /* Which tensors read_tensor means. */
 #define GESTALT_TENSOR_WEIGHT 0
 #define GESTALT_TENSOR_GRADIENT 1  /* of the last run_batch with gradients: of the loss sum, before any scaling */
@@ -96,6 +150,24 @@ typedef struct gestalt_session_api {
    * for logits. */
   gestalt_status* (*batch_logits)(gestalt_session* s, const gestalt_batch_view* fields, uint64_t num, float* logits,
                                   uint64_t room, int64_t* vocab) GESTALT_NOEXCEPT;
+
+  gestalt_status* (*info)(gestalt_session* s, gestalt_run_info* out) GESTALT_NOEXCEPT; /* after open_model */
+  /* A text for the trackers, see gestalt_tracker_1. */
+  gestalt_status* (*text)(gestalt_session* s, int64_t step, gestalt_str name, gestalt_str text) GESTALT_NOEXCEPT;
+  /* train_step node by node, waiting after each, so that times belong to one op. */
+  gestalt_status* (*profiled_step)(gestalt_session* s, const gestalt_profile_sink* sink,
+                                   gestalt_step_result* out) GESTALT_NOEXCEPT;
+  /* Runs the batches of the last update again, node by node, and returns VALIDATION with the first parameter or result
+   * that is not finite, its op and its module path. NULL: all were finite this time. */
+  gestalt_status* (*find_not_finite)(gestalt_session* s) GESTALT_NOEXCEPT;
+
+  /* Allocates state and records the passes; opened again, the old state is gone. UNSUPPORTED when a module keeps no
+   * state of the tokens that it looks at: then `logits` is left. *vocab: columns of logits. */
+  gestalt_status* (*open_generation)(gestalt_session* s, const gestalt_generation* sizes,
+                                     int64_t* vocab) GESTALT_NOEXCEPT;
+  gestalt_status* (*generate)(gestalt_session* s, const gestalt_generation_pass* pass) GESTALT_NOEXCEPT;
+  /* A block's state of every module into another block, for sequences that part ways. */
+  gestalt_status* (*copy_block)(gestalt_session* s, int64_t from, int64_t to) GESTALT_NOEXCEPT;
 } gestalt_session_api;
 
 struct gestalt_session {

@@ -14,4 +14,7 @@ typedef struct gestalt_tracker_1 {
   gestalt_status* (*open)(void* self, gestalt_str folder, gestalt_str run_name, int64_t step) GESTALT_NOEXCEPT;
   gestalt_status* (*write)(void* self, int64_t step, const gestalt_metric* metrics, uint64_t num) GESTALT_NOEXCEPT;
   gestalt_status* (*flush)(void* self) GESTALT_NOEXCEPT; /* what was written survives a kill of the process */
+  /* A text that belongs to the run ("config", "plugins", "kernels": once, after open) or to a step ("sample"). NULL:
+   * the tracker keeps none. */
+  gestalt_status* (*text)(void* self, int64_t step, gestalt_str name, gestalt_str text) GESTALT_NOEXCEPT;
 } gestalt_tracker_1;

@@ -1,0 +1,3 @@
+#include "gestalt/plugin.hpp"
+
+GESTALT_PLUGIN("gestalt.report", "0.1.0")

@@ -25,7 +25,7 @@ text=$REPO/build/kjv.txt
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 train_20() {
-  build/clang/bin/gestalt train configs/quickstart.toml --set "run.output=$work/run" --set "data.path=$text" \
+  build/clang/bin/gestalt train configs/bytes.toml --set "run.output=$work/run" --set "data.path=$text" \
     --set train.steps=20 --set train.eval_samples=4 --set optimizer.warmup_steps=5 --resume none
 }
 check clang/train_20_steps train_20

@@ -24,14 +24,14 @@ if readelf -d "$library" | grep -Eq 'NEEDED.*(libstdc\+\+|libgcc_s)'; then
   exit 1
 fi
 for ((i = 0; i < 3000; ++i)); do echo "line $i: $((i * i % 977)) leaves and $((i * 7919 % 1009)) stones"; done >"$work/text.txt"
-ids=$(sed -n '/^use = \[/,/^\]/p' "$repo/configs/quickstart.toml" | tail -n +2 | tr -d '\n' | sed 's/ *\]$//')
+ids=$(sed -n '/^use = \[/,/^\]/p' "$repo/configs/bytes.toml" | tail -n +2 | tr -d '\n' | sed 's/ *\]$//')
 export GESTALT_PLUGIN_PATH=$plugins
 
 # train NAME DEVICE [more]: twenty updates, each logged, and the checkpoint after the last.
 train() {
   local name=$1 device=$2
   shift 2
-  "$work/gestalt/bin/gestalt" train "$repo/configs/quickstart.toml" --resume none --device "$device" \
+  "$work/gestalt/bin/gestalt" train "$repo/configs/bytes.toml" --resume none --device "$device" \
     --set "run.output=$work/$name" --set "data.path=$work/text.txt" --set train.steps=20 --set train.log_every=1 \
     --set optimizer.warmup_steps=5 --set train.eval_samples=4 \
     --set "plugins.use=[$ids \"gestalt.device_sim\", \"acme.mlp\"]" \

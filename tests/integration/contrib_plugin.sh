@@ -18,10 +18,10 @@ grep -q 'id = "acme.gelu"' "$manifest"
 grep -q 'backend = "acme.cpu"' "$manifest"
 
 seq 1 2000 >"$work/text.txt"
-ids=$(sed -n '/^use = \[/,/^\]/p' "$repo/configs/quickstart.toml" | tail -n +2 | tr -d '\n' | sed 's/ *\]$//')
+ids=$(sed -n '/^use = \[/,/^\]/p' "$repo/configs/bytes.toml" | tail -n +2 | tr -d '\n' | sed 's/ *\]$//')
 export GESTALT_PLUGIN_PATH
 GESTALT_PLUGIN_PATH=$(dirname "$(dirname "$manifest")")
-"$work/gestalt/bin/gestalt" explain kernels "$repo/configs/quickstart.toml" --set "data.path=$work/text.txt" \
+"$work/gestalt/bin/gestalt" explain kernels "$repo/configs/bytes.toml" --set "data.path=$work/text.txt" \
   --set "plugins.use=[$ids \"acme.gelu\"]" --set 'kernels.cpu=["acme.cpu", "gestalt.cpu"]' >"$work/kernels.txt"
 cat "$work/kernels.txt"
 grep -E 'core\.gelu\b' "$work/kernels.txt" | grep -v gelu_bwd | grep -q 'acme\.cpu'

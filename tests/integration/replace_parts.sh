@@ -32,13 +32,13 @@ fi
 [ "$host" -nt "$library" ] || { echo "$host is not newer than $library"; exit 1; }
 
 for ((i = 0; i < 3000; ++i)); do echo "line $i: $((i * i % 977)) leaves and $((i * 7919 % 1009)) stones"; done >"$work/text.txt"
-ids=$(sed -n '/^use = \[/,/^\]/p' "$repo/configs/quickstart.toml" | tail -n +2 | tr -d '\n' | sed 's/ *\]$//')
+ids=$(sed -n '/^use = \[/,/^\]/p' "$repo/configs/bytes.toml" | tail -n +2 | tr -d '\n' | sed 's/ *\]$//')
 # run_file NAME [LINE...]: a run file with the lines under [model.slots].
 run_file() {
   local name=$1 line
   shift
   {
-    printf 'extends = ["%s"]\n' "$repo/configs/quickstart.toml"
+    printf 'extends = ["%s"]\n' "$repo/configs/bytes.toml"
     printf '[run]\nname = "%s"\noutput = "%s"\n' "$name" "$work/$name"
     printf '[plugins]\nuse = [%s "gestalt.device_sim", "acme.parts"]\n' "$ids"
     printf '[model]\nhidden = 64\nlayers = 2\nheads = 4\nffn = 256\nseq_len = 64\n'

@@ -50,7 +50,7 @@ refuses_plugin() {
   shift 4
   refuses "$name" 78 "plugin '$id': step '$step': file [^ ]*$file[^:]*: [^ ]" "$@"
 }
-plain_config() { cp "$repo/configs/quickstart.toml" "$config"; }
+plain_config() { cp "$repo/configs/bytes.toml" "$config"; }
 
 plain_config
 fresh_plugins

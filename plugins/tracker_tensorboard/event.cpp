@@ -22,7 +22,7 @@ Message event(double wall_time, int64_t step) {
 }  // namespace
 
 void Message::raw(uint64_t value) {
-  for (; value >= 0x80; value >>= 7) text_ += static_cast<char>(value & 0x7f | 0x80);
+  for (; value >= 0x80; value >>= 7) text_ += static_cast<char>((value & 0x7f) | 0x80);
   text_ += static_cast<char>(value);
 }
 

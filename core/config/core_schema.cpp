@@ -215,7 +215,7 @@ const std::vector<Section>& sections() {
             .doc = "what the device can do, for MFU; 0: as known for the device, else no MFU"},
            {.name = "max_skipped",
             .type = "i64",
-            .default_value = "5",
+            .default_value = "8",
             .min = kCount,
             .doc = "updates in a row without a finite gradient that end the run"},
            {.name = "sample_prompt",

@@ -157,8 +157,7 @@ class FlashAttention : public CudaKernel {
  private:
   template <class T, int D>
   void use() {
-    check_cuda(cudaFuncSetAttribute(attend<T, D>, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Memory<T, D>)),
-               op);
+    allow_shared(attend<T, D>, sizeof(Memory<T, D>));
     launch_ = launch<T, D>;
   }
 

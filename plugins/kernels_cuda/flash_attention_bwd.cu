@@ -232,12 +232,8 @@ class FlashAttentionBwd : public CudaKernel {
  private:
   template <class T, int D>
   void use() {
-    const auto allow = [](auto kernel, size_t bytes) {
-      check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-                 op);
-    };
-    allow(query_gradient<T, D>, sizeof(QueryMemory<T, D>));
-    allow(key_gradient<T, D>, sizeof(KeyMemory<T, D>));
+    allow_shared(query_gradient<T, D>, sizeof(QueryMemory<T, D>));
+    allow_shared(key_gradient<T, D>, sizeof(KeyMemory<T, D>));
     launch_ = launch<T, D>;
   }
 

@@ -7,6 +7,15 @@
 
 namespace gestalt::kernels_cuda {
 
+// Lets a kernel use so much shared memory, more than the usual; some GPUs have less.
+template <class Kernel>
+void allow_shared(Kernel kernel, size_t bytes) {
+  if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)) == cudaSuccess)
+    return;
+  cudaGetLastError();
+  throw Unsupported("flash: needs " + std::to_string(bytes) + " bytes of shared memory, more than a block has here");
+}
+
 inline constexpr int kFlashWarps = 4, kFlashThreads = kFlashWarps * 32;
 inline constexpr int kFlashPad = 8;  // elements a row of a tile has more, against bank conflicts
 

@@ -14,7 +14,7 @@ gestalt_packages_required=(
 # What the test suite needs on top: a second compiler, its sanitizers and OpenMP, the benchmark library,
 # git for the checks that read the list of tracked files.
 gestalt_packages_tests=(
-  clang libclang-rt-14-dev libomp-dev libbenchmark-dev git strace hdf5-tools procps e2fsprogs
+  clang libclang-rt-14-dev libomp-dev libbenchmark-dev libopenmpi-dev openmpi-bin git strace hdf5-tools procps e2fsprogs
 )
 
 # gestalt_missing_packages NAME...: prints those that are not installed.

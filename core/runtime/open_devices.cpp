@@ -8,7 +8,7 @@
 
 namespace gestalt::core {
 
-OpenDevices::OpenDevices() : table_{sizeof(gestalt_copy_1), this, copy} {}
+OpenDevices::OpenDevices() : table_{sizeof(gestalt_copy_1), this, copy, to_host, from_host} {}
 
 OpenDevices& OpenDevices::of_process() {
   // Never destroyed: plugins keep the table.
@@ -49,6 +49,27 @@ gestalt_status* OpenDevices::copy(void* self, const gestalt_view* in, const gest
   } catch (...) {
     return status_of_current_exception();
   }
+}
+
+gestalt_status* OpenDevices::move(const gestalt_view& view, void* to, const void* from, int32_t direction,
+                                  void* stream) noexcept {
+  try {
+    Device& device = find(view);
+    const uint64_t bytes = num_bytes(view);
+    if (bytes == 0) return nullptr;
+    if (gestalt_status* s = device.table_->copy(device.self_, to, from, bytes, direction, stream)) return s;
+    return device.table_->sync(device.self_, stream);
+  } catch (...) {
+    return status_of_current_exception();
+  }
+}
+
+gestalt_status* OpenDevices::to_host(void* self, const gestalt_view* in, void* host, void* stream) noexcept {
+  return static_cast<OpenDevices*>(self)->move(*in, host, in->data, GESTALT_COPY_TO_HOST, stream);
+}
+
+gestalt_status* OpenDevices::from_host(void* self, const void* host, const gestalt_view* out, void* stream) noexcept {
+  return static_cast<OpenDevices*>(self)->move(*out, out->data, host, GESTALT_COPY_TO_DEVICE, stream);
 }
 
 }  // namespace gestalt::core

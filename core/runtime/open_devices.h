@@ -20,6 +20,9 @@ class OpenDevices {
  private:
   OpenDevices();
   static gestalt_status* copy(void* self, const gestalt_view* in, const gestalt_view* out, void* stream) noexcept;
+  static gestalt_status* to_host(void* self, const gestalt_view* in, void* host, void* stream) noexcept;
+  static gestalt_status* from_host(void* self, const void* host, const gestalt_view* out, void* stream) noexcept;
+  gestalt_status* move(const gestalt_view& view, void* to, const void* from, int32_t direction, void* stream) noexcept;
   Device& find(const gestalt_view& view);
 
   std::mutex mutex_;

@@ -42,4 +42,8 @@ typedef struct gestalt_copy_1 {
   void* self;
   /* [run] From `in` to `out`, contiguous views of one device with the same number of bytes, in order of `stream`. */
   gestalt_status* (*copy)(void* self, const gestalt_view* in, const gestalt_view* out, void* stream) GESTALT_NOEXCEPT;
+  /* [run] Between a contiguous view and host memory of the same size. They come after the work before on `stream`, and
+   * the bytes are there when the call returns. */
+  gestalt_status* (*to_host)(void* self, const gestalt_view* in, void* host, void* stream) GESTALT_NOEXCEPT;
+  gestalt_status* (*from_host)(void* self, const void* host, const gestalt_view* out, void* stream) GESTALT_NOEXCEPT;
 } gestalt_copy_1;

@@ -52,6 +52,22 @@ Mesh::Axis Mesh::axis(std::string_view name) const {
   return {std::string(name), 1, 0};
 }
 
+std::vector<int64_t> Mesh::ranks_along(std::string_view name) const {
+  int64_t rank = 0, stride = 1, size = 1, step = 0;
+  for (const Axis& a : axes_) {
+    if (a.name == name) {
+      size = a.size;
+      step = stride;
+    } else {
+      rank += a.index * stride;
+    }
+    stride *= a.size;
+  }
+  std::vector<int64_t> ranks;
+  for (int64_t i = 0; i < size; ++i) ranks.push_back(rank + i * step);
+  return ranks;
+}
+
 std::string Mesh::text() const {
   std::string out;
   for (const Axis& a : axes_) out += (out.empty() ? "" : " ") + a.name + "=" + (a.size ? std::to_string(a.size) : "rest");

@@ -26,6 +26,8 @@ class Mesh {
   const std::vector<Axis>& axes() const { return axes_; }
   // Size 1 for an axis that the mesh does not have.
   Axis axis(std::string_view name) const;
+  // The ranks that differ from this one in their place along `name` only, by that place.
+  std::vector<int64_t> ranks_along(std::string_view name) const;
   std::string text() const;  // "tp=1 cp=1 dp=1 pp=1"
 
  private:

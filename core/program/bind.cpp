@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/base/text.h"
+#include "core/program/collectives.h"
 #include "core/program/passes.h"
 #include "core/tensor/tensor.h"
 
@@ -135,6 +136,7 @@ class Binder {
     }
     BoundNode bound;
     bound.node = n;
+    if (bind_collective(bound, depth)) return;
     const std::vector<Candidate> list = candidates(*n, bound.rejected);
     for (const Candidate& c : list)
       if (try_kernel(bound, c, depth)) return;
@@ -154,6 +156,29 @@ class Binder {
     std::string order = join(policy_.order, ", ");
     return order.empty() ? "no loaded plugin has one; name one in [plugins] use"
                          : "none of the backends in [kernels] (" + order + ") has one";
+  }
+
+  // Collectives among several ranks are the communicator's.
+  bool bind_collective(BoundNode& bound, int depth) {
+    const CollectiveKernel made = collective_kernel(*bound.node, policy_.groups);
+    if (!made.kernel) return false;
+    bound.kernel = made.kernel;
+    bound.host = policy_.groups->host();
+    bound.plugin = policy_.groups->backend();
+    bound.state = made.state;
+    bound.chosen_by = "mesh";
+    StateGuard guard{bound.kernel, bound.state};
+    Node* n = bound.node;
+    if (strided(program_, *n))
+      for (Node* before : make_contiguous(*n)) bind(before, depth);
+    std::vector<Value*> sinks;
+    std::vector<Node*> after;
+    if (has_sink(*n)) after = into_temporaries(*n, sinks);
+    program_.nodes.push_back(n);
+    out_.nodes_.push_back(bound);
+    guard.state = nullptr;
+    for (Node* a : after) bind(a, depth);
+    return true;
   }
 
   // Tries the node as it is; then with its gradient outputs in temporaries that a cast adds.

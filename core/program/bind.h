@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/parallel/groups.h"
 #include "core/plugin/registry.h"
 #include "core/program/program.h"
 #include "core/runtime/device.h"
@@ -21,6 +22,7 @@ struct KernelPolicy {
   std::map<std::string, std::string> pins;  // op -> backend
   std::vector<Rule> rules;                  // module path pattern and op -> backend
   uint64_t require = 0;                     // GESTALT_REQUIRE_ bits
+  const Groups* groups = nullptr;           // of the mesh; NULL: one rank
 };
 
 // The kernel that serves one node.

@@ -40,6 +40,10 @@ std::vector<Value*> Builder::apply(std::string_view name, const std::vector<Valu
       fail(GESTALT_INVALID_ARGUMENT, "[{} at {}] input '{}' is absent, expected '{}'", name, path,
            op.schema.input(i).name, op.text);
   Attrs attrs = op.schema.complete(given);
+  if (op.group == "collective") {
+    auto axis = program_.axis_sizes.find(attrs.str("axis"));
+    attrs.set("ranks", axis == program_.axis_sizes.end() ? int64_t{1} : axis->second);
+  }
   if (op.view) return apply_view(op, inputs[0], attrs);
 
   InferContext infer(op, path, inputs, attrs, program_.dims());

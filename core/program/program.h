@@ -48,6 +48,9 @@ class Program {
 
   std::vector<Node*> nodes;
 
+  // Ranks along the axes of the mesh; an axis that is not here has one.
+  std::map<std::string, int64_t, std::less<>> axis_sizes;
+
   // Kept alive to the end of a run, readable by name: "logits".
   std::map<std::string, Value*> outputs;
   struct Loss {

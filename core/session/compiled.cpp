@@ -28,6 +28,8 @@ Compiled::Compiled(const OpRegistry& ops, const Registry& registry, Device& devi
                    int num_streams, const std::function<void(Program&)>& declare_dims,
                    const std::function<void(Program&)>& record) {
   auto program = std::make_unique<Program>(ops, dims_);
+  if (policy.groups)
+    for (const auto& [axis, group] : policy.groups->all()) program->axis_sizes[axis] = group.size;
   declare_dims(*program);
   record(*program);
   remove_dead_nodes(*program);

@@ -58,7 +58,7 @@ class MpiComm : public Comm {
   void* group_open(std::span<const int64_t> ranks) override {
     int64_t rank = 0, size = 1;
     world(rank, size);
-    int place = MPI_UNDEFINED;
+    int place = -1;
     for (size_t i = 0; i < ranks.size(); ++i) {
       expect(ranks[i] >= 0 && ranks[i] < size, "group_open",
              "rank outside of the world, got " + std::to_string(ranks[i]) + ", expected 0 to " + std::to_string(size - 1));
@@ -66,12 +66,12 @@ class MpiComm : public Comm {
         expect(ranks[k] != ranks[i], "group_open", "rank " + std::to_string(ranks[i]) + " given twice");
       if (ranks[i] == rank) place = static_cast<int>(i);
     }
+    expect(ranks.empty() || place >= 0, "group_open", "the list is without this rank, " + std::to_string(rank));
     auto group = std::make_unique<Group>();
     const std::lock_guard lock(mutex_);
-    // Every rank of the world is here, so groups that do not overlap may be opened in one call.
-    check_mpi("group_open",
-              MPI_Comm_split(MPI_COMM_WORLD, place == MPI_UNDEFINED ? MPI_UNDEFINED : 0, std::max(place, 0), &group->comm));
-    if (place == MPI_UNDEFINED) return nullptr;
+    const int color = ranks.empty() ? MPI_UNDEFINED : static_cast<int>(*std::min_element(ranks.begin(), ranks.end()));
+    check_mpi("group_open", MPI_Comm_split(MPI_COMM_WORLD, color, std::max(place, 0), &group->comm));
+    if (ranks.empty()) return nullptr;
     MPI_Comm_set_errhandler(group->comm, MPI_ERRORS_RETURN);
     group->size = static_cast<int>(ranks.size());
     group->member = place;

@@ -71,7 +71,8 @@ class ThreadsComm : public Comm {
         expect(ranks[k] != ranks[i], "group_open", "rank " + std::to_string(ranks[i]) + " given twice");
       if (ranks[i] == rank_) group->member = i;
     }
-    if (group->member == ranks.size()) return nullptr;
+    if (ranks.empty()) return nullptr;
+    expect(group->member < ranks.size(), "group_open", "the list is without this rank, " + std::to_string(rank_));
     group->meeting = world_->meeting(rank_, group->ranks);
     groups_.push_back(std::move(group));
     return groups_.back().get();

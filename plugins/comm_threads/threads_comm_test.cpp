@@ -121,15 +121,13 @@ TEST_CASE("gather, reduce-scatter and all-to-all put each rank's part in its pla
         }) == kNone);
 }
 
-TEST_CASE("groups of some ranks work side by side, and are nothing at the others") {
+TEST_CASE("groups of some ranks work side by side") {
   CHECK(as_ranks(4, [](Rank& r) {
-          void* even = r.group({2, 0});
-          void* odd = r.group({1, 3});
-          if ((even != nullptr) != (r.rank % 2 == 0) || (odd != nullptr) != (r.rank % 2 == 1))
-            core::fail(GESTALT_INTERNAL, "membership");
+          void* half = r.rank % 2 == 0 ? r.group({2, 0}) : r.group({1, 3});
+          if (r.group({})) core::fail(GESTALT_INTERNAL, "a group of nobody");
           float x = static_cast<float>(r.rank), y = -1;
           core::Tensor in = over(GESTALT_F32, &x, 1), out = over(GESTALT_F32, &y, 1);
-          Rank::ok(r.comm.broadcast(r.self, even ? even : odd, &in.view, &out.view, 0, nullptr));
+          Rank::ok(r.comm.broadcast(r.self, half, &in.view, &out.view, 0, nullptr));
           if (y != (r.rank % 2 == 0 ? 2.0f : 1.0f)) core::fail(GESTALT_INTERNAL, "broadcast gave {}", y);
         }) == kNone);
 }

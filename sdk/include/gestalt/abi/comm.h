@@ -12,8 +12,8 @@ typedef struct gestalt_comm_1 {
   uint64_t struct_size;
   /* [setup] This process's rank and the number of ranks. */
   gestalt_status* (*world)(void* self, int64_t* rank, int64_t* size) GESTALT_NOEXCEPT;
-  /* [setup] A group of world ranks in the given order; called by every rank of the world. *group is NULL at ranks
-   * outside. */
+  /* [setup] Called by every rank of the world at the same time, each with the group that it is in, in the group's order:
+   * lists that are given at one time are equal or have no rank in common. An empty list: in none, *group is NULL. */
   gestalt_status* (*group_open)(void* self, const int64_t* ranks, uint64_t num, void** group) GESTALT_NOEXCEPT;
   void (*group_close)(void* self, void* group) GESTALT_NOEXCEPT;
   /* [run] All of these only enqueue on `stream`. in and out may be the same view for all_reduce and broadcast. */

@@ -10,6 +10,24 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
 endif()
 
+# How the sources of a plugin are compiled.
+function(gestalt_plugin_flags target)
+  set_target_properties(${target} PROPERTIES
+    C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+    CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF C_STANDARD 11 C_EXTENSIONS OFF
+    CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_EXTENSIONS OFF
+    POSITION_INDEPENDENT_CODE ON)
+  target_compile_options(${target} PRIVATE
+    $<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra>
+    # nvcc calls the variables of GESTALT_KERNEL unused.
+    $<$<COMPILE_LANGUAGE:CUDA>:--diag-suppress=177>
+    # -Wrestrict: GCC bug 105329, gone in 13.
+    "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fno-gnu-unique;-Wno-restrict>")
+  if(TARGET gestalt_options)
+    target_link_libraries(${target} PRIVATE gestalt_options)
+  endif()
+endfunction()
+
 function(gestalt_add_plugin)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;ID;AUTHORED;COMPONENT" "SOURCES;LINK")
   foreach(needed NAME ID SOURCES)
@@ -34,25 +52,17 @@ function(gestalt_add_plugin)
   add_library(${target} MODULE ${arg_SOURCES})
   set_target_properties(${target} PROPERTIES
     PREFIX lib OUTPUT_NAME ${arg_NAME} SUFFIX .so LIBRARY_OUTPUT_DIRECTORY ${folder}
-    C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
-    CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF C_STANDARD 11 C_EXTENSIONS OFF
-    CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_EXTENSIONS OFF
     # The installed file is the built one, byte for byte: the manifest holds its hash.
     BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH ""
     LINK_DEPENDS "${export_list};${arg_AUTHORED}")
+  gestalt_plugin_flags(${target})
   target_compile_definitions(${target} PRIVATE GESTALT_PLUGIN_ID="${arg_ID}")
-  target_compile_options(${target} PRIVATE
-    $<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra>
-    # nvcc calls the variables of GESTALT_KERNEL unused.
-    $<$<COMPILE_LANGUAGE:CUDA>:--diag-suppress=177>
-    # -Wrestrict: GCC bug 105329, gone in 13.
-    "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fno-gnu-unique;-Wno-restrict>")
+  if(TARGET gestalt_precompiled)
+    target_precompile_headers(${target} REUSE_FROM gestalt_precompiled)
+  endif()
   target_link_options(${target} PRIVATE
     "LINKER:--version-script=${export_list}" LINKER:--exclude-libs,ALL LINKER:-z,noexecstack)
   target_link_libraries(${target} PRIVATE Gestalt::sdk ${arg_LINK})
-  if(TARGET gestalt_options)
-    target_link_libraries(${target} PRIVATE gestalt_options)
-  endif()
   # clang leaves the symbols of a sanitizer's runtime to the executable.
   if(NOT GESTALT_SANITIZE)
     target_link_options(${target} PRIVATE LINKER:-z,defs)

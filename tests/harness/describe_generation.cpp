@@ -129,7 +129,7 @@ std::vector<Description> describe() {
            .cases = {cached("first tokens and one more", small, {0, 3, 4}, {3, 4}, {4, 0, 1, 3}, how()),
                      cached("later tokens", small, {0, 3, 4}, {6, 3}, {4, 0, 2, 1, 3, 0}, how()),
                      cached("one key head, other value size", {3, 3, 1, 3, 5, 4, 2}, {0, 3}, {5}, {3, 1, 2}, how()),
-                     cached("scale, window and softcap", {4, 2, 2, 4, 4, 6, 2}, {0, 1, 4}, {7, 5}, {4, 0, 2, 1, 3, 5, 1, 0}, how(0.7, 3, 2)),
+                     cached("scale, window and softcap", {4, 2, 2, 4, 4, 7, 2}, {0, 1, 4}, {7, 5}, {4, 0, 2, 1, 3, 5, 6, 0}, how(0.7, 3, 2)),
                      cached("blocks before the window are gone", {1, 2, 2, 4, 4, 6, 2}, {0, 1}, {7}, {-1, -1, 2, 1}, how(0, 3)),
                      cached("sinks", small, {0, 3, 4}, {6, 3}, {4, 0, 2, 1, 3, 0}, how(), true),
                      cached("a sequence without new tokens", {2, 2, 2, 3, 3, 5, 4}, {0, 0, 2}, {0, 3}, {0, 2}, how()),

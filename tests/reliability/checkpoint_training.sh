@@ -53,7 +53,7 @@ END
 export OMP_NUM_THREADS=1
 train() { timeout 300 "$gestalt" train run.toml "$@"; }
 state_of() { "$gestalt" checkpoint inspect "$1" --json | sed -n 's/^  "state": "\(.*\)",$/\1/p'; }
-losses_of() { grep -ho '"step":[0-9]*,\|"loss":[^,}]*' "$1"/*.jsonl; }
+losses_of() { grep -h '"loss"' "$1"/*.jsonl | grep -o '"step":[0-9]*,\|"loss":[^,}]*'; }
 
 kills=3
 [ "${CI:-0}" -eq 1 ] && kills=10

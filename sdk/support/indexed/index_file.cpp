@@ -131,7 +131,7 @@ void IndexFile::read(int64_t sequence, int64_t offset, int64_t count, int32_t* o
       break;
   }
   throw Error(GESTALT_DATA_ERROR,
-              fmt::format("[{}] holds {}, expected a type of integers", index_.path(), name_of(type_)));
+              fmt::format("[{}] holds {} (type code at byte 17), expected a type of integers", index_.path(), name_of(type_)));
 }
 
 std::array<uint8_t, 32> IndexFile::digest() const {

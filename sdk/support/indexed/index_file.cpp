@@ -130,8 +130,8 @@ void IndexFile::read(int64_t sequence, int64_t offset, int64_t count, int32_t* o
     case TokenType::kF64:
       break;
   }
-  throw Error(GESTALT_DATA_ERROR,
-              fmt::format("[{}] holds {} (type code at byte 17), expected a type of integers", index_.path(), name_of(type_)));
+  throw Error(GESTALT_DATA_ERROR, fmt::format("[{}] holds {} (type code at byte 17), expected a type of integers",
+                                              index_.path(), name_of(type_)));
 }
 
 std::array<uint8_t, 32> IndexFile::digest() const {

@@ -1,7 +1,6 @@
-#include "plugins/kernels_cpu/activation.h"
-
 #include <cmath>
 
+#include "gestalt/op_plans/activation.hpp"
 #include "plugins/kernels_cpu/cpu_kernel.h"
 #include "plugins/kernels_cpu/elementwise.h"
 #include "plugins/kernels_cpu/loops.h"

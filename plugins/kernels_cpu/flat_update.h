@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "gestalt/op_plans/update.hpp"
 #include "plugins/kernels_cpu/block_io.h"
 #include "plugins/kernels_cpu/cpu_kernel.h"
 
 // The frame of a weight update: flat vectors, cut by a table of segments with their own weight decay and learning rate.
 namespace gestalt::kernels_cpu {
 
-inline constexpr size_t kParam = 0, kMaster = 1, kGrad = 2;
+using namespace flat_update;
 
 // Vectors of one update. Elements of narrow types go through scratch of one block.
 template <class C>
@@ -18,31 +19,6 @@ struct UpdateBlock {
   C* state[2];  // null where absent
   int64_t n;
 };
-
-inline void need_vector(const Plan& plan, uint64_t i, std::string_view name, View param) {
-  need_like(plan, plan.in(i), name, param);
-  need_ndim(plan, plan.in(i), name, 1);
-  need_dim(plan, plan.in(i), name, 0, param.dim(0));
-}
-
-inline void need_update(const Plan& plan, uint64_t segments) {
-  need_float(plan, plan.in(kParam), "param");
-  need_ndim(plan, plan.in(kParam), "param", 1);
-  if (plan.has_in(kMaster)) need_vector(plan, kMaster, "master", plan.in(kParam));
-  need_vector(plan, kGrad, "grad", plan.in(kParam));
-  const View table = plan.in(segments), hyper = plan.in(segments + 1);
-  need_index(plan, table, "segments");
-  need_ndim(plan, table, "segments", 2);
-  need_dim(plan, table, "segments", 1, 2);
-  need_float(plan, hyper, "segment_hyper");
-  need_ndim(plan, hyper, "segment_hyper", 2);
-  need_dim(plan, hyper, "segment_hyper", 0, table.dim(0));
-  need_dim(plan, hyper, "segment_hyper", 1, 2);
-  need_float(plan, plan.in(segments + 2), "scalars");
-  need_ndim(plan, plan.in(segments + 2), "scalars", 1);
-  need_float(plan, plan.in(segments + 3), "clip");
-  need_ndim(plan, plan.in(segments + 3), "clip", 0);
-}
 
 inline double scalar(View view, int64_t i = 0) {
   return In<double>(view).one(view.ndim() > 0 ? i * view.stride(0) : i);

@@ -1,7 +1,8 @@
 #include <cmath>
 
-#include "plugins/kernels_cpu/activation.h"
+#include "gestalt/op_plans/activation.hpp"
 #include "plugins/kernels_cpu/copy.h"
+#include "plugins/kernels_cpu/cpu_kernel.h"
 #include "plugins/kernels_cpu/elementwise.h"
 #include "plugins/kernels_cpu/loops.h"
 

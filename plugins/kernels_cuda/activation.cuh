@@ -1,19 +1,11 @@
 #pragma once
 
+#include "gestalt/op_plans/activation.hpp"
 #include "plugins/kernels_cuda/element.cuh"
 #include "plugins/kernels_cuda/element_kernel.h"
 
 // The functions behind the activations, gated and not.
 namespace gestalt::kernels_cuda {
-
-// Whether gelu is the erf form; the attribute's other value is "tanh".
-inline bool wants_erf(const Plan& plan) {
-  const std::string_view form = plan.attrs().str("approximate", "tanh");
-  if (form != "tanh" && form != "none")
-    throw InvalidArgument(place(plan) + "approximate: unknown form, got '" + std::string(form) +
-                          "', expected 'tanh' or 'none'");
-  return form == "none";
-}
 
 // Large negative x gives 1 / infinity, which is 0.
 __device__ __forceinline__ float sigmoid(float x) { return __fdividef(1.0f, 1.0f + exp_of(-x)); }

@@ -2,15 +2,11 @@
 
 #include <cmath>
 
+#include "gestalt/op_plans/attention.hpp"
 #include "gestalt/philox.h"
 #include "plugins/kernels_cuda/rows.cuh"
 
-// What the attention kernels share. Letters: t tokens, n query heads, g key/value heads, d size of a query and key
-// head, e size of a value head.
-//
-// score = scale q k, then softcap tanh(score / softcap), then + bias[head, key - query + bias.dim(1) / 2]. With a
-// window a token sees itself and the window - 1 tokens before it, and as many after it where not causal. A sink is one
-// more logit of a head that takes part in the sum and has no value. Dropout acts on the weights after the softmax.
+// What the attention kernels share. Letters and formulas as in AttentionPlan.
 namespace gestalt::kernels_cuda {
 
 // Heads of tokens as an argument of a kernel.
@@ -99,24 +95,16 @@ class AttentionShape {
 
   // All but the outputs and what only the backward has.
   AttentionArgs args(const Call& call) const;
-  bool has_sinks() const { return sinks_; }
-  bool has_bias() const { return bias_; }
-  bool causal() const { return causal_; }
-  int64_t window() const { return window_; }
-  bool drops() const { return p_ > 0; }
-  double softcap() const { return softcap_; }
+  bool has_sinks() const { return p_.sinks != 0; }
+  bool has_bias() const { return p_.bias != 0; }
+  bool causal() const { return p_.causal; }
+  int64_t window() const { return p_.window; }
+  bool drops() const { return p_.drops(); }
+  double softcap() const { return p_.softcap; }
   static uint64_t seen_bytes(int64_t tokens) { return static_cast<uint64_t>(tokens) * sizeof(Seen); }
 
  private:
-  void need_dropout(const Plan& plan) const;
-
-  bool causal_;
-  int64_t window_;
-  double softcap_, p_;
-  int64_t use_, head0_;
-  uint64_t extra_;
-  bool sinks_, bias_;
-  double scale_;
+  AttentionPlan p_;
 };
 
 }  // namespace gestalt::kernels_cuda

@@ -1,3 +1,4 @@
+#include "gestalt/op_plans/cross_entropy.hpp"
 #include "plugins/kernels_cuda/packed.cuh"
 #include "plugins/kernels_cuda/rows.cuh"
 
@@ -10,25 +11,6 @@ namespace gestalt::kernels_cuda {
 namespace {
 
 constexpr int kLossThreads = 512;
-
-void need_cross_entropy(const Plan& plan) {
-  const View logits = plan.in(0), labels = plan.in(1), weights = plan.in(2);
-  need_float(plan, logits, "logits");
-  need_ndim(plan, logits, "logits", 2);
-  need_index(plan, labels, "labels");
-  need_ndim(plan, labels, "labels", 1);
-  need_dim(plan, labels, "labels", 0, logits.dim(0));
-  need_dtype(plan, weights, "weights", {kF32, kF64});
-  need_ndim(plan, weights, "weights", 1);
-  need_dim(plan, weights, "weights", 0, logits.dim(0));
-}
-
-double smoothing_of(const Plan& plan) {
-  const double s = plan.attrs().f64("label_smoothing", 0);
-  if (!(s >= 0 && s < 1))
-    throw InvalidArgument(place(plan) + "label_smoothing: got " + std::to_string(s) + ", expected 0 up to below 1");
-  return s;
-}
 
 // One number a token.
 struct PerToken {
@@ -46,12 +28,6 @@ struct LossArgs {
   int64_t first, classes;
   PerToken part[4];  // of a part: largest logit, sum of exp(logit - largest), the label's logit, sum of the logits
 };
-
-// All classes, unless the op has a part of them.
-void set_range(const Plan& plan, int64_t* first, int64_t* classes) {
-  *first = plan.attrs().i64("first", 0);
-  *classes = plan.attrs().i64("classes", plan.in(0).dim(1));
-}
 
 // Threads for a row: small vocabularies need few.
 int threads_for(int64_t vocab) {
@@ -303,7 +279,7 @@ class CrossEntropyPart : public ElementKernel {
 
   explicit CrossEntropyPart(Plan plan) {
     need_cross_entropy(plan);
-    set_range(plan, &first_, &classes_);
+    range_ = class_range(plan);
     run_ = for_compute_type(plan.in(0).dtype(), &CrossEntropyPart::run_as<float>, &CrossEntropyPart::run_as<double>);
   }
   void run(Call call) const { (this->*run_)(call); }
@@ -311,13 +287,13 @@ class CrossEntropyPart : public ElementKernel {
  private:
   template <class C>
   void run_as(Call call) const {
-    LossArgs a = forward_args(call, 0, first_, classes_);
+    LossArgs a = forward_args(call, 0, range_.first, range_.classes);
     for (uint64_t i = 0; i < 4; ++i) a.part[i] = per_token(call.out(i));
     forward<C, true>(call, a, nullptr);
     check_launch(op);
   }
 
-  int64_t first_, classes_;
+  ClassRange range_;
   void (CrossEntropyPart::*run_)(Call) const;
 };
 GESTALT_KERNEL(CrossEntropyPart);
@@ -337,7 +313,7 @@ class CrossEntropyBwd : public ElementKernel {
 
   explicit CrossEntropyBwd(Plan plan) : smoothing_(smoothing_of(plan)) {
     need_cross_entropy(plan);
-    set_range(plan, &first_, &classes_);
+    range_ = class_range(plan);
     const View logits = plan.in(0);
     need_like(plan, plan.in(3), "lse", logits);
     need_ndim(plan, plan.in(3), "lse", 1);
@@ -365,8 +341,8 @@ class CrossEntropyBwd : public ElementKernel {
                      .weights = per_token(call.in(2)),
                      .lse = per_token(call.in(3)),
                      .smoothing = smoothing_,
-                     .first = first_,
-                     .classes = classes_,
+                     .first = range_.first,
+                     .classes = range_.classes,
                      .part = {}};
     const auto blocks = static_cast<unsigned>(logits.dim(0));
     const int threads = threads_for(a.vocab);
@@ -381,7 +357,7 @@ class CrossEntropyBwd : public ElementKernel {
   }
 
   double smoothing_;
-  int64_t first_, classes_;
+  ClassRange range_;
   void (CrossEntropyBwd::*run_)(Call) const;
 };
 GESTALT_KERNEL(CrossEntropyBwd<Whole>);

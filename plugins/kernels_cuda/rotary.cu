@@ -1,11 +1,9 @@
+#include "gestalt/op_plans/rotary.hpp"
 #include "plugins/kernels_cuda/element_kernel.h"
 #include "plugins/kernels_cuda/loop.cuh"
 #include "plugins/kernels_cuda/packed.cuh"
 
-// Turns pair i of the first `dims` elements of each head by positions[t] theta^(-2i / dims) radians, or by row t of the
-// table: dims/2 cosines, then dims/2 sines. A pair is (i, i + dims/2), or (2i, 2i + 1) where interleaved. inverse turns
-// back: the gradient. The rest of a head is copied. A block takes tokens in turn; the cosines and sines of a token are
-// computed once, for all heads.
+// A block takes tokens in turn; the cosines and sines of a token are computed once, for all heads.
 namespace gestalt::kernels_cuda {
 namespace {
 
@@ -111,46 +109,20 @@ class Rotary : public ElementKernel {
  public:
   static constexpr std::string_view op = "core.rotary";
 
-  explicit Rotary(Plan plan) : interleaved_(plan.attrs().boolean("interleaved", false)), by_table_(plan.has_in(2)) {
-    const View x = plan.in(0);
-    need_float(plan, x, "x");
-    need_ndim(plan, x, "x", 3);
-    if (plan.has_in(1) == plan.has_in(2))
-      throw InvalidArgument(place(plan) + "got " +
-                            (plan.has_in(1) ? "positions and a table" : "no positions, no table") +
-                            ", expected either");
-    int64_t dims = plan.attrs().i64("dims", 0);
-    if (plan.has_in(2)) {
-      need_dtype(plan, plan.in(2), "table", {x.is(kF64) ? kF64 : kF32});
-      need_ndim(plan, plan.in(2), "table", 2);
-      need_dim(plan, plan.in(2), "table", 0, x.dim(0));
-      dims = plan.in(2).dim(1);
-    } else {
-      need_index(plan, plan.in(1), "positions");
-      need_ndim(plan, plan.in(1), "positions", 1);
-      need_dim(plan, plan.in(1), "positions", 0, x.dim(0));
-      if (dims == 0) dims = x.dim(2);
-    }
-    if (dims < 0 || dims % 2 != 0 || dims > x.dim(2))
-      throw InvalidArgument(place(plan) + "dims: cannot be rotated in pairs, got " + std::to_string(dims) +
-                            ", expected an even number up to " + std::to_string(x.dim(2)));
-    if (dims > kMostDims)
-      throw Unsupported(place(plan) + "dims: got " + std::to_string(dims) + ", expected at most " +
+  explicit Rotary(Plan plan) : p_(plan) {
+    if (p_.dims > kMostDims)
+      throw Unsupported(place(plan) + "dims: got " + std::to_string(p_.dims) + ", expected at most " +
                         std::to_string(kMostDims));
-    half_ = dims / 2;
-    theta_ = plan.attrs().f64("theta", 1e4);
-    if (!(theta_ > 0))
-      throw InvalidArgument(place(plan) + "theta: got " + std::to_string(theta_) + ", expected above 0");
-    sense_ = plan.attrs().boolean("inverse", false) ? -1 : 1;
-    run_ = for_compute_type(x.dtype(), &Rotary::run_as<float>, &Rotary::run_as<double>);
+    run_ = for_compute_type(plan.in(0).dtype(), &Rotary::run_as<float>, &Rotary::run_as<double>);
   }
   void run(Call call) const { (this->*run_)(call); }
 
  private:
   template <class C>
   void run_as(Call call) const {
-    const View x = call.in(0), y = call.out(0), by = call.in(by_table_ ? 2 : 1);
+    const View x = call.in(0), y = call.out(0), by = call.in(p_.by_table ? 2 : 1);
     if (x.numel() == 0) return;
+    const int64_t half = p_.dims / 2;
     const RotaryArgs a{.x = side_of(x),
                        .y = side_of(y),
                        .by = side_of(by),
@@ -161,19 +133,19 @@ class Rotary : public ElementKernel {
                        .y_head = y.stride(1),
                        .y_step = y.stride(2),
                        .by_row = by.stride(0),
-                       .by_column = by_table_ ? by.stride(1) : 0,
+                       .by_column = p_.by_table ? by.stride(1) : 0,
                        .tokens = x.dim(0),
                        .heads = x.dim(1),
                        .size = x.dim(2),
-                       .half = half_,
-                       .theta = theta_,
-                       .sense = sense_,
-                       .interleaved = interleaved_,
-                       .by_table = by_table_};
-    const size_t shared = static_cast<size_t>(half_) * ((by_table_ ? 0 : sizeof(double)) + kTogether * 2 * sizeof(C));
+                       .half = half,
+                       .theta = p_.theta,
+                       .sense = p_.sense,
+                       .interleaved = p_.interleaved,
+                       .by_table = p_.by_table};
+    const size_t shared = static_cast<size_t>(half) * ((p_.by_table ? 0 : sizeof(double)) + kTogether * 2 * sizeof(C));
     const unsigned blocks = std::min(blocks_for(a.tokens, kTogether), 2048u);
     const bool chunks =
-        !interleaved_ && half_ % kChunk == 0 && has_packed_rows(x, x.dtype()) && has_packed_rows(y, x.dtype());
+        !p_.interleaved && half % kChunk == 0 && has_packed_rows(x, x.dtype()) && has_packed_rows(y, x.dtype());
     if constexpr (sizeof(C) == 4) {
       if (chunks && size_of(x.dtype()) == 2)
         rotary<C, 2><<<blocks, kThreads, shared, stream_of(call)>>>(a);
@@ -184,9 +156,7 @@ class Rotary : public ElementKernel {
     check_launch(op);
   }
 
-  bool interleaved_, by_table_;
-  int64_t half_;
-  double theta_, sense_;
+  RotaryPlan p_;
   void (Rotary::*run_)(Call) const;
 };
 GESTALT_KERNEL(Rotary);

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "gestalt/abi/optimizer.h"
+#include "gestalt/op_plans/update.hpp"
 #include "plugins/kernels_cuda/element_kernel.h"
 #include "plugins/kernels_cuda/packed.cuh"
 
@@ -12,33 +13,7 @@
 // does its groups of those. Elements outside all segments stay as they are.
 namespace gestalt::kernels_cuda {
 
-inline constexpr uint64_t kParam = 0, kMaster = 1, kGrad = 2;
-
-inline void need_vector(const Plan& plan, uint64_t i, std::string_view name, View param) {
-  need_like(plan, plan.in(i), name, param);
-  need_ndim(plan, plan.in(i), name, 1);
-  need_dim(plan, plan.in(i), name, 0, param.dim(0));
-}
-
-// segments: number of that input; then follow segment_hyper, scalars and clip.
-inline void need_update(const Plan& plan, uint64_t segments) {
-  need_float(plan, plan.in(kParam), "param");
-  need_ndim(plan, plan.in(kParam), "param", 1);
-  if (plan.has_in(kMaster)) need_vector(plan, kMaster, "master", plan.in(kParam));
-  need_vector(plan, kGrad, "grad", plan.in(kParam));
-  const View table = plan.in(segments), hyper = plan.in(segments + 1);
-  need_index(plan, table, "segments");
-  need_ndim(plan, table, "segments", 2);
-  need_dim(plan, table, "segments", 1, 2);
-  need_float(plan, hyper, "segment_hyper");
-  need_ndim(plan, hyper, "segment_hyper", 2);
-  need_dim(plan, hyper, "segment_hyper", 0, table.dim(0));
-  need_dim(plan, hyper, "segment_hyper", 1, 2);
-  need_float(plan, plan.in(segments + 2), "scalars");
-  need_ndim(plan, plan.in(segments + 2), "scalars", 1);
-  need_float(plan, plan.in(segments + 3), "clip");
-  need_ndim(plan, plan.in(segments + 3), "clip", 0);
-}
+using namespace flat_update;
 
 struct FlatVector {
   Side side;

@@ -69,7 +69,7 @@ mutant softmax_bwd rows.cpp 'loops<C>().dot(in[0], in[1], n), C(1)' '@ * loops<C
 mutant logsumexp_bwd rows.cpp 'In<C>(dy).one(one_at(dy, row))' '@ * In<C>(dy).one(one_at(dy, row))'
 mutant topk_bwd rows.cpp 'In<C>(dy).one(row_at(dy, row)' '@ * In<C>(dy).one(row_at(dy, row)'
 mutant relative_bias_bwd relative_bias.cpp '+= In<double>(dbias)' '+= @ * In<double>(dbias)'
-mutant rotary rotary.cpp '"inverse", false) ? -1 : 1' '"inverse", false) ? -1 * @ : 1'
+mutant rotary rotary.cpp 'turns_.push_back(p_.sense *' 'turns_.push_back((p_.sense < 0 ? @ : 1) * p_.sense *'
 mutant sum sum.cpp 'result[i] = static_cast<C>(total[i])' 'result[i] = @ * static_cast<C>(total[i])'
 mutant neg elementwise.cpp 'static double factor(const Plan&) { return -1; }' 'static double factor(const Plan&) { return -1 * @; }'
 mutant adamw_update $loops 'param[i] -= k.step * first' 'param[i] -= @ * k.step * first'

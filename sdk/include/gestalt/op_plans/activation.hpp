@@ -1,8 +1,11 @@
+// The plans of activations: what a kernel of any device checks.
 #pragma once
 
-#include "plugins/kernels_cpu/cpu_kernel.h"
+#include <string>
 
-namespace gestalt::kernels_cpu {
+#include "gestalt/plan_checks.hpp"
+
+namespace gestalt {
 
 // Whether gelu is the erf form; the attribute's other value is "tanh".
 inline bool wants_erf(const Plan& plan) {
@@ -13,4 +16,4 @@ inline bool wants_erf(const Plan& plan) {
   return form == "none";
 }
 
-}  // namespace gestalt::kernels_cpu
+}  // namespace gestalt

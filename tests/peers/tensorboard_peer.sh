@@ -1,5 +1,5 @@
 # The event files of gestalt.tensorboard through TensorBoard's own reader, also of a run that was stopped and resumed.
-# runs: ci
+# runs: always
 set -eu -o pipefail
 gestalt=$BUILD/bin/gestalt
 work=$(mktemp -d)

@@ -1,5 +1,5 @@
-# Encoding speed against tiktoken on one core, and training 4,096 tokens on the King James Bible in ten seconds.
-# runs: ci
+# Encoding speed against tiktoken on one core, on the King James Bible.
+# runs: always
 set -eu -o pipefail
 gestalt=$BUILD/bin/gestalt
 work=$(mktemp -d)
@@ -9,9 +9,6 @@ if ! command -v bible >/dev/null; then
   exit 77
 fi
 bible -f gen1:1-rev22:21 >"$work/kjv.txt"
-"$gestalt" tokenizer train --input "$work/kjv.txt" --output "$work/kjv.tiktoken" --vocab-size 4096 --json >"$work/train.json"
-cat "$work/train.json"
-sed 's/.*"seconds":\([0-9.e-]*\).*/\1/' "$work/train.json" | awk '{ exit !($1 < 10) }'
 ranks=$REPO/../shared/data/tokenizers/r50k_base.tiktoken.xz
 if [ ! -e "$ranks" ]; then
   echo "GPT-2's ranks are not beside this checkout"

@@ -1,5 +1,5 @@
 # The ten lines of docs/guide.md that read a tensor of a checkpoint with h5py, against what was written.
-# runs: ci
+# runs: always
 set -eu -o pipefail
 python=${GESTALT_PEERS_PYTHON:-python3}
 "$python" -c 'import h5py, numpy' 2>/dev/null || { echo "no h5py in $python (GESTALT_PEERS_PYTHON names another)"; exit 77; }

@@ -1,5 +1,5 @@
 # What is exported, loaded by Hugging Face transformers: keys, logits, tensors; and a checkpoint trained here.
-# runs: ci
+# runs: always
 set -eu -o pipefail
 python=${GESTALT_PEERS_PYTHON:-python3}
 if ! "$python" -c 'import torch, transformers' 2>/dev/null; then

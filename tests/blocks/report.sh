@@ -26,12 +26,13 @@ check() {
 }
 
 # check_scripts FOLDER: each FOLDER/*.sh is one test named FOLDER's last part / script name. A second line
-# "# runs: ci" or "# runs: all" keeps it for those runs.
+# "# runs: ci" or "# runs: all" keeps it for those runs; "# runs: part" says that another script calls it.
 check_scripts() {
   local script runs
   for script in "$1"/*.sh; do
     [ -f "$script" ] || { echo "SKIP $(basename "$1") no scripts in $1"; return 0; }
     runs=$(sed -n '2s/^# runs: \([a-z]*\).*/\1/p' "$script")
+    [ "$runs" = part ] && continue
     [ "$runs" = ci ] && [ "$CI" -ne 1 ] && continue
     [ "$runs" = all ] && [ "$ALL" -ne 1 ] && continue
     check "$(basename "$1")/$(basename "$script" .sh)" bash "$script"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# runs: part
 # First speeds on the GPU: single products and attention, then whole training steps of GPT-2 124M.
 #
 #   bash gpu/bench.sh HOME LOGS RESULTS     (called by run.sh)

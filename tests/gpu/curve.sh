@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# runs: part
 # GPT-2 124M on GPT-2 tokens of a text: 1,000 steps of torch in f32, then ours in f32 and bf16 from the same weights and
 # batches; the mean difference of the last 100 losses stays below 0.005.
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# runs: part
 # Where the time of a training step goes: kernels of GPT-2 124M by name, with Nsight Compute.
 #
 #   bash gpu/profile.sh HOME LOGS RESULTS     (called by run.sh)
